@@ -1,0 +1,94 @@
+"""Constructor arguments of classes built on a Keras class: those of Keras, the rule's, our own.
+
+Keras spells the argument list of each recurrent layer in full. Here it is read from the Keras
+class, so that every argument of the installed Keras is accepted, in its order, and shown by
+`help`.
+"""
+
+import inspect
+
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.checks import checked, checked_choice, checked_count
+
+# Keras accepts it for LSTM and GRU without listing it.
+UNLISTED = ("implementation",)
+
+
+def rule_parameters(rule_class):
+    """Return the names of a rule's numbers, none for no rule."""
+    return [] if rule_class is None else list(inspect.signature(rule_class).parameters)
+
+
+def keyword_parameters(cls):
+    """Return the keyword-only parameters that `cls` and its bases add to those of Keras.
+
+    Where a class names its rule (`rule_class`), the rule's numbers stand in place of `rule`.
+    """
+    found = {}
+    for base in reversed(cls.__mro__):
+        if "__init__" in vars(base) and not base.__module__.startswith("keras."):
+            for name, parameter in inspect.signature(base.__init__).parameters.items():
+                if parameter.kind is parameter.KEYWORD_ONLY:
+                    found[name] = parameter
+    if cls.rule_class is not None:
+        found.pop("rule", None)
+        for name, parameter in inspect.signature(cls.rule_class).parameters.items():
+            found[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return found
+
+
+class FullSignature:
+    """The signature of a class: the Keras class's arguments, then those of our classes.
+
+    It is that of the class alone: `inspect` asks an instance for the signature of its call.
+    """
+
+    def __init__(self, keras_class, *classes):
+        parameters = dict(inspect.signature(keras_class).parameters)
+        rest = parameters.pop("kwargs")
+        for cls in classes:
+            parameters.update(keyword_parameters(cls))
+        self.signature = inspect.Signature([*parameters.values(), rest])
+
+    def __get__(self, instance, owner):
+        if instance is not None:
+            raise AttributeError("__signature__")
+        return self.signature
+
+
+def bound(keras_class, args, kwargs):
+    """Return the arguments of a call of `keras_class` as one dict, checked."""
+    arguments = dict(inspect.signature(keras_class).bind(*args, **kwargs).arguments)
+    arguments.update(arguments.pop("kwargs", {}))
+    arguments["units"] = checked_count("units", arguments["units"])
+    for name in ("dropout", "recurrent_dropout"):
+        if name in arguments:
+            arguments[name] = checked(name, arguments[name], at_least=0, below=1)
+    if "use_cudnn" in arguments:
+        checked_choice("use_cudnn", arguments["use_cudnn"], ("auto", True, False))
+    return arguments
+
+
+def take_rule(cls, rule, arguments):
+    """Return the rule of a cell: `rule`, or the one that `cls` names, made of `arguments`."""
+    if cls.rule_class is None:
+        return rules.get(rule)
+    if rule is not None:
+        raise ValueError(
+            f"{cls.__name__} has a rule of its own, {cls.rule_class.__name__}; the generic "
+            f"layers and cells (RuleLSTM, ...) take `rule`. Received: rule={rule!r}"
+        )
+    names = rule_parameters(cls.rule_class)
+    return cls.rule_class(**{name: arguments.pop(name) for name in names if name in arguments})
+
+
+def delegate(cls, names, part):
+    """Give `cls` read-only properties which read `names` from its attribute `part`."""
+
+    def reader(name):
+        return property(
+            lambda self: getattr(getattr(self, part), name), doc=f"`{part}.{name}`."
+        )
+
+    for name in names:
+        setattr(cls, name, reader(name))

@@ -1,0 +1,169 @@
+"""What every cell with a momentum rule shares."""
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn.arguments import (
+    UNLISTED,
+    FullSignature,
+    bound,
+    delegate,
+    rule_parameters,
+    take_rule,
+)
+
+
+class RuleCell:
+    """Mixin of a Keras recurrent cell: one step is project, then rule, then recurrence.
+
+    `u = project(x)` is what the input brings, `rule.update(u, slots)` turns it into the
+    drive, and `recurrence()` is the cell's own equation, driven by it. Only the last knows
+    h, so a layer may compute the first two for all times at once.
+
+    A cell says which Keras cell it extends (`keras_cell`), how many gates it has, and gives
+    `recurrence`. Its states are those of the Keras cell, then the rule's slots.
+    """
+
+    keras_cell = None
+    gates = 1
+    rule_class = None
+    # Whether the drive is the Keras cell's with a rule between: then weights copy over.
+    extends_keras_cell = True
+    # The kernel of the backends that computes its recurrence: "lstm", "gru" or None.
+    fused_kernel = None
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.keras_cell is not None:
+            cls.__signature__ = FullSignature(cls.keras_cell, cls)
+            delegate(cls, rule_parameters(cls.rule_class), "rule")
+
+    def __init__(self, units, *args, rule=None, **kwargs):
+        rule = take_rule(type(self), rule, kwargs)
+        super().__init__(**bound(self.keras_cell, (units, *args), kwargs))
+        self.rule = rule
+        sizes = self.state_size
+        self.cell_state_size = [sizes] if isinstance(sizes, int) else list(sizes)
+        slots = rule.slot_sizes(self.gates * self.units)
+        self.state_size = [*self.cell_state_size, *slots]
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.rule.build(self.add_weight)
+
+    def add_weight(self, *args, **kwargs):
+        """Add a weight that is read as it is stored: each use says which dtype it takes."""
+        return super().add_weight(*args, **{"autocast": False, **kwargs})
+
+    @property
+    def slot_dtype(self):
+        """The dtype of the rule's arithmetic: float32, or float64 if the cell computes in it.
+
+        In half precision a velocity at momentum 0.99 stops at half its value, the square
+        of 256 overflows, and a counter stops at 256.
+        """
+        half = self.compute_dtype in ("float16", "bfloat16")
+        return "float32" if half else self.compute_dtype
+
+    def wide(self, x):
+        """Return a tensor in the dtype of the rule's arithmetic."""
+        return ops.cast(x, self.slot_dtype)
+
+    @property
+    def input_bias(self):
+        """The bias that rides with the input, or None."""
+        return self.bias
+
+    @property
+    def recurrent_side_bias(self):
+        """The bias that rides with the recurrent product, or None."""
+        return None
+
+    def projection(self, training=False):
+        """Return the function x -> u = W x + b.
+
+        Weights and dropout masks are read once, here, and not at every step. u has the
+        dtype of the slots: in float16 the gradient of Adam's drive at u = 0, its step size
+        over the root of epsilon, would soon overflow.
+        """
+        masks = self._dropout_mask if training and self.dropout else None
+        product = self._product(self.kernel, self.input_bias, masks, self.slot_dtype)
+        return lambda x: product(self.wide(x))
+
+    def recurrent_product(self, training=False):
+        """Return the function h -> h U, plus the bias that rides with it."""
+        masks = self.recurrent_masks(training)
+        bias = self.recurrent_side_bias
+        return self._product(self.recurrent_kernel, bias, masks, self.compute_dtype)
+
+    def recurrent_masks(self, training):
+        """Return the dropout masks of h: None, one, or a list of one for each gate."""
+        return self._recurrent_dropout_mask if training and self.recurrent_dropout else None
+
+    def _product(self, kernel, bias, masks, dtype):
+        """Return x -> x @ kernel + bias, x under one dropout mask or one for each gate."""
+        kernel = ops.convert_to_tensor(kernel, dtype=dtype)
+        bias = None if bias is None else ops.convert_to_tensor(bias, dtype=dtype)
+        masks = keras.tree.map_structure(
+            lambda m: None if m is None else ops.cast(m, dtype), masks
+        )
+        kernels = ops.split(kernel, len(masks), axis=-1) if isinstance(masks, list) else None
+
+        def product(x):
+            if masks is None:
+                y = x @ kernel
+            elif kernels is None:
+                y = (x * masks) @ kernel
+            else:
+                parts = [(x * m) @ k for m, k in zip(masks, kernels)]
+                y = ops.concatenate(parts, axis=-1)
+            return y if bias is None else y + bias
+
+        return product
+
+    def advance(self, u, slots):
+        """Return the drive of u in the compute dtype, and the slots in the dtype they had."""
+        drive, wide = self.rule.update(u, [self.wide(s) for s in slots])
+        slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
+        return ops.cast(drive, self.compute_dtype), slots
+
+    def recurrence(self, training=False):
+        """Return the cell's own equation, a function (drive, cell states) -> cell states."""
+        raise NotImplementedError
+
+    def stepper(self, training=False):
+        """Return one step, a function (x, states) -> states. It defines the cell."""
+        count = len(self.cell_state_size)
+        project, recur = self.projection(training), self.recurrence(training)
+
+        def step(x, states):
+            drive, slots = self.advance(project(x), states[count:])
+            return [*recur(drive, states[:count]), *slots]
+
+        return step
+
+    def call(self, inputs, states, training=False):
+        self.draw_dropout(inputs, states[0])
+        states = self.stepper(training)(inputs, list(states))
+        return states[0], states
+
+    def draw_dropout(self, x, h):
+        """Draw the dropout masks, unless they are drawn already, for one step's x and h."""
+        self.get_dropout_mask(x)
+        self.get_recurrent_dropout_mask(h)
+
+    def get_initial_state(self, batch_size=None):
+        count = len(self.cell_state_size)
+        dtypes = [self.compute_dtype] * count
+        dtypes += [self.slot_dtype] * (len(self.state_size) - count)
+        return [
+            ops.zeros((batch_size, size), dtype=dtype)
+            for size, dtype in zip(self.state_size, dtypes)
+        ]
+
+    def get_config(self):
+        config = super().get_config()
+        config |= {name: getattr(self, name) for name in UNLISTED if hasattr(self, name)}
+        if self.rule_class is not None:
+            return {**config, **self.rule.get_config()}
+        return {**config, "rule": keras.saving.serialize_keras_object(self.rule)}

@@ -1,0 +1,99 @@
+"""GRU cells whose input drive is accelerated by a momentum rule."""
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.rules import register
+
+
+@register
+class RuleGRUCell(RuleCell, keras.layers.GRUCell):
+    """Cell of `RuleGRU`, which gives equation and arguments.
+
+    Args: those of `keras.layers.GRUCell`, and `rule`. Call arguments and what Keras's RNN
+    rounds: see `RuleLSTMCell`; the states are [h, slots].
+    """
+
+    keras_cell = keras.layers.GRUCell
+    gates = 3
+
+    @property
+    def fused_kernel(self):
+        return "gru" if self.reset_after else None
+
+    @property
+    def input_bias(self):
+        two = self.use_bias and self.reset_after
+        return ops.convert_to_tensor(self.bias)[0] if two else self.bias
+
+    @property
+    def recurrent_side_bias(self):
+        two = self.use_bias and self.reset_after
+        return ops.convert_to_tensor(self.bias)[1] if two else None
+
+    def recurrence(self, training=False):
+        sigmoid, tanh = self.recurrent_activation, self.activation
+        products = self._reset_after if self.reset_after else self._reset_before
+        gate_product, candidate_product = products(training)
+
+        def step(drive, states):
+            (h,) = states
+            x_z, x_r, x_h = ops.split(drive, 3, axis=-1)
+            y_z, y_r, *y_h = gate_product(h)
+            z, r = sigmoid(x_z + y_z), sigmoid(x_r + y_r)
+            candidate = tanh(x_h + candidate_product(r, h, *y_h))
+            return [z * h + (1 - z) * candidate]
+
+        return step
+
+    def _reset_after(self, training):
+        """The reset gate acts on the product: one product serves all gates."""
+        product = self.recurrent_product(training)
+        return lambda h: ops.split(product(h), 3, axis=-1), lambda r, h, y_h: r * y_h
+
+    def _reset_before(self, training):
+        """The reset gate acts on h: its product must wait for the gate."""
+        masks = self.recurrent_masks(training)
+        first, last = (masks[:2], masks[2:]) if isinstance(masks, list) else (masks, masks)
+        kernel = ops.convert_to_tensor(self.recurrent_kernel)
+        split = 2 * self.units
+        gates = self._product(kernel[:, :split], None, first, self.compute_dtype)
+        candidate = self._product(kernel[:, split:], None, last, self.compute_dtype)
+        return lambda h: ops.split(gates(h), 2, axis=-1), lambda r, h: candidate(r * h)
+
+
+@register
+class MomentumGRUCell(RuleGRUCell):
+    """Cell of `MomentumGRU`, which gives equation and arguments."""
+
+    rule_class = rules.HeavyBall
+
+
+@register
+class NAGGRUCell(RuleGRUCell):
+    """Cell of `NAGGRU`, which gives equation and arguments."""
+
+    rule_class = rules.NAG
+
+
+@register
+class SRGRUCell(RuleGRUCell):
+    """Cell of `SRGRU`, which gives equation and arguments."""
+
+    rule_class = rules.ScheduledRestart
+
+
+@register
+class AdamGRUCell(RuleGRUCell):
+    """Cell of `AdamGRU`, which gives equation and arguments."""
+
+    rule_class = rules.Adam
+
+
+@register
+class RMSPropGRUCell(RuleGRUCell):
+    """Cell of `RMSPropGRU`, which gives equation and arguments."""
+
+    rule_class = rules.RMSProp

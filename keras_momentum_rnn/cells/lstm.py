@@ -1,0 +1,147 @@
+"""LSTM cells whose input drive is accelerated by a momentum rule."""
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.checks import checked_choice
+from keras_momentum_rnn.rules import register
+
+
+@register
+class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
+    """Cell of `RuleLSTM`, which gives equation and arguments.
+
+    Runs alone in `keras.layers.RNN` and `keras.layers.StackedRNNCells`. There Keras rounds
+    the slots to the compute dtype at every step, which the layer does not.
+
+    Args: those of `keras.layers.LSTMCell`, and `rule`, `use_recurrent_bias`.
+
+    Call arguments:
+        inputs: tensor `(batch, features)`.
+        states: list [h, c, slots of the rule], each `(batch, size)`.
+        training: bool, whether dropout acts.
+
+    Returns: h, and the list of the new states.
+    """
+
+    keras_cell = keras.layers.LSTMCell
+    gates = 4
+    fused_kernel = "lstm"
+
+    def __init__(self, units, *args, use_recurrent_bias=False, **kwargs):
+        checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))
+        super().__init__(units, *args, **kwargs)
+        self.use_recurrent_bias = use_recurrent_bias
+        self.recurrent_bias = None
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        if self.use_recurrent_bias:
+            self.recurrent_bias = self.add_weight(
+                shape=(4 * self.units,),
+                name="recurrent_bias",
+                initializer=self._initial_recurrent_bias,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def _initial_recurrent_bias(self, shape, dtype=None):
+        """Start as Keras starts the bias: by its initializer, the forget gate at 1."""
+        if not self.unit_forget_bias:
+            return self.bias_initializer(shape, dtype=dtype)
+        return ops.concatenate(
+            [
+                self.bias_initializer((self.units,), dtype=dtype),
+                ops.ones((self.units,), dtype=dtype),
+                self.bias_initializer((2 * self.units,), dtype=dtype),
+            ]
+        )
+
+    @property
+    def recurrent_side_bias(self):
+        return self.recurrent_bias
+
+    def recurrence(self, training=False):
+        product = self.recurrent_product(training)
+
+        def step(drive, states):
+            h, c = states
+            return self.gated(drive + product(h), c)
+
+        return step
+
+    def gated(self, z, c):
+        """Return the new [h, c] from the preactivations of the gates i, f, c, o."""
+        sigmoid, tanh = self.recurrent_activation, self.activation
+        i, f, c_tilde, o = ops.split(z, 4, axis=-1)
+        c = sigmoid(f) * c + sigmoid(i) * tanh(c_tilde)
+        h = sigmoid(o) * tanh(c)
+        return [h, c]
+
+    def get_config(self):
+        return {**super().get_config(), "use_recurrent_bias": self.use_recurrent_bias}
+
+
+@register
+class MomentumLSTMCell(RuleLSTMCell):
+    """Cell of `MomentumLSTM`, which gives equation and arguments."""
+
+    rule_class = rules.HeavyBall
+
+
+@register
+class NAGLSTMCell(RuleLSTMCell):
+    """Cell of `NAGLSTM`, which gives equation and arguments."""
+
+    rule_class = rules.NAG
+
+
+@register
+class SRLSTMCell(RuleLSTMCell):
+    """Cell of `SRLSTM(formulation="paper")`, which gives equation and arguments."""
+
+    rule_class = rules.ScheduledRestart
+
+
+@register
+class AdamLSTMCell(RuleLSTMCell):
+    """Cell of `AdamLSTM`, which gives equation and arguments."""
+
+    rule_class = rules.Adam
+
+
+@register
+class RMSPropLSTMCell(RuleLSTMCell):
+    """Cell of `RMSPropLSTM`, which gives equation and arguments."""
+
+    rule_class = rules.RMSProp
+
+
+@register
+class ReleasedSRLSTMCell(RuleLSTMCell):
+    """Cell of `SRLSTM(formulation="released")`, which gives equation and arguments.
+
+    The momentum acts on the whole preactivation y, recurrent product included, so the
+    drive does not depend on the inputs alone and every sequence is stepped.
+    The states are [h, c, y, t].
+    """
+
+    rule_class = rules.ScheduledRestart
+    extends_keras_cell = False
+    fused_kernel = None
+
+    def stepper(self, training=False):
+        project, product = self.projection(training), self.recurrent_product(training)
+
+        def step(x, states):
+            h, c, y_before, t = states
+            mu, step_size = self.rule.coefficients(self.wide(t))
+            y = self.wide(product(h)) - step_size * project(x)
+            z = y + mu * (y - self.wide(y_before))
+            h, c = self.gated(ops.cast(z, self.compute_dtype), c)
+            t = ops.cast(self.rule.count(self.wide(t)), t.dtype)
+            return [h, c, ops.cast(y, y_before.dtype), t]
+
+        return step

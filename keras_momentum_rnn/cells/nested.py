@@ -1,0 +1,109 @@
+"""LSTM cells whose memory is itself a recurrent cell."""
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.cells.lstm import RuleLSTMCell
+from keras_momentum_rnn.rules import register
+
+
+class NestedCell(RuleLSTMCell):
+    """The gates of an LSTM around a memory, any Keras cell of as many units.
+
+    A subclass says which cell the memory is where none is given (`memory_class`).
+    """
+
+    memory_class = None
+    extends_keras_cell = False
+    fused_kernel = None
+
+    def __init__(self, units, *args, memory=None, rule=None, **kwargs):
+        rule = rules.Identity() if rule is None else rule
+        super().__init__(units, *args, rule=rule, **kwargs)
+        self.memory = self._copied(memory)
+        inner = self.memory.state_size
+        inner = [inner] if isinstance(inner, int) else list(inner)
+        if inner[0] != self.units:
+            raise ValueError(
+                "`memory` must have as many units as its shell, since its h is the shell's c. "
+                f"Received: a memory of {inner[0]} units in a shell of {self.units}"
+            )
+        slots = self.state_size[len(self.cell_state_size) :]
+        self.cell_state_size = [self.units, *inner]
+        self.state_size = [*self.cell_state_size, *slots]
+
+    def _copied(self, memory):
+        """Return the memory, as a copy of its own: two cells never share weights."""
+        if memory is None:
+            return self.memory_class(self.units, dtype=self.dtype_policy, name="memory")
+        if isinstance(memory, dict):
+            memory = keras.saving.deserialize_keras_object(memory)
+        sizes = keras.tree.flatten(getattr(memory, "state_size", None))
+        if (
+            isinstance(memory, keras.layers.RNN | keras.layers.StackedRNNCells)
+            or not sizes
+            or not all(isinstance(size, int) for size in sizes)
+        ):
+            raise ValueError(
+                "`memory` must be one Keras cell, such as keras.layers.GRUCell(units). "
+                f"Received: memory={memory!r}"
+            )
+        return type(memory).from_config(memory.get_config())
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.memory.build((input_shape[0], 2 * self.units))
+
+    def recurrence(self, training=False):
+        product = self.recurrent_product(training)
+        sigmoid, tanh = self.recurrent_activation, self.activation
+        kwargs = {"training": training} if self._memory_drops_out() else {}
+
+        def step(drive, states):
+            h, c, *inner = states
+            i, f, c_tilde, o = ops.split(drive + product(h), 4, axis=-1)
+            kept, new = sigmoid(f) * c, sigmoid(i) * tanh(c_tilde)
+            _, memory = self.memory(
+                ops.concatenate([kept, new], axis=-1), [c, *inner], **kwargs
+            )
+            memory = [ops.cast(s, self.compute_dtype) for s in memory]
+            return [sigmoid(o) * tanh(memory[0]), *memory]
+
+        return step
+
+    def _memory_drops_out(self):
+        """Whether the memory is a cell of Keras with dropout; others may not know training."""
+        return hasattr(self.memory, "get_dropout_mask")
+
+    def get_recurrent_dropout_mask(self, step_input):
+        """Draw the masks of the memory, too: Keras asks for them once before the loop."""
+        if self._memory_drops_out():
+            c = ops.zeros_like(step_input)
+            self.memory.get_dropout_mask(ops.concatenate([c, c], axis=-1))
+            self.memory.get_recurrent_dropout_mask(c)
+        return super().get_recurrent_dropout_mask(step_input)
+
+    def reset_recurrent_dropout_mask(self):
+        if self._memory_drops_out():
+            self.memory.reset_dropout_mask()
+            self.memory.reset_recurrent_dropout_mask()
+        super().reset_recurrent_dropout_mask()
+
+    def get_config(self):
+        memory = keras.saving.serialize_keras_object(self.memory)
+        return {**super().get_config(), "memory": memory}
+
+
+@register
+class MCRMCell(NestedCell):
+    """Cell of `MCRM`, which gives equation and arguments."""
+
+    memory_class = keras.layers.GRUCell
+
+
+@register
+class NestedLSTMCell(NestedCell):
+    """Cell of `NestedLSTM`, which gives equation and arguments."""
+
+    memory_class = keras.layers.LSTMCell

@@ -1,0 +1,84 @@
+"""Elman cells whose input drive is accelerated by a momentum rule."""
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.checks import checked_choice
+from keras_momentum_rnn.rules import register
+
+
+@register
+class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
+    """Cell of `RuleRNN`, which gives equation and arguments.
+
+    Args: those of `keras.layers.SimpleRNNCell`, and `rule`, `parameterization`. Call
+    arguments and what Keras's RNN rounds: see `RuleLSTMCell`; the states are [h, slots].
+    """
+
+    keras_cell = keras.layers.SimpleRNNCell
+
+    def __init__(self, units, *args, parameterization="input", **kwargs):
+        checked_choice("parameterization", parameterization, ("input", "hidden"))
+        super().__init__(units, *args, **kwargs)
+        self.parameterization = parameterization
+
+    @property
+    def extends_keras_cell(self):
+        return self.parameterization == "input"
+
+    def advance(self, u, slots):
+        if self.parameterization == "input":
+            return super().advance(u, slots)
+        v, scale, wide = self.rule.factors(u, [self.wide(s) for s in slots])
+        kernel = ops.convert_to_tensor(self.recurrent_kernel, dtype=self.slot_dtype)
+        slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
+        return ops.cast((v @ kernel) * scale, self.compute_dtype), slots
+
+    def recurrence(self, training=False):
+        product = self.recurrent_product(training)
+
+        def step(drive, states):
+            (h,) = states
+            return [self.activation(drive + product(h))]
+
+        return step
+
+    def get_config(self):
+        return {**super().get_config(), "parameterization": self.parameterization}
+
+
+@register
+class MomentumRNNCell(RuleRNNCell):
+    """Cell of `MomentumRNN`, which gives equation and arguments."""
+
+    rule_class = rules.HeavyBall
+
+
+@register
+class NAGRNNCell(RuleRNNCell):
+    """Cell of `NAGRNN`, which gives equation and arguments."""
+
+    rule_class = rules.NAG
+
+
+@register
+class SRRNNCell(RuleRNNCell):
+    """Cell of `SRRNN`, which gives equation and arguments."""
+
+    rule_class = rules.ScheduledRestart
+
+
+@register
+class AdamRNNCell(RuleRNNCell):
+    """Cell of `AdamRNN`, which gives equation and arguments."""
+
+    rule_class = rules.Adam
+
+
+@register
+class RMSPropRNNCell(RuleRNNCell):
+    """Cell of `RMSPropRNN`, which gives equation and arguments."""
+
+    rule_class = rules.RMSProp

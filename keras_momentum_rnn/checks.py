@@ -1,0 +1,33 @@
+"""Checks of arguments: a bad value raises, naming the argument, its range and the value."""
+
+import numbers
+
+
+def checked(name, value, above=None, at_least=None, below=None):
+    """Return `value` as a float, or raise a `ValueError` that says which range it left."""
+    low = f"({above}" if at_least is None else f"[{at_least}"
+    interval = f"{low}, {'infinity' if below is None else below})"
+    valid = (
+        isinstance(value, numbers.Real)
+        and not isinstance(value, bool)
+        and (above is None or value > above)
+        and (at_least is None or value >= at_least)
+        and value < (float("inf") if below is None else below)
+    )
+    if not valid:
+        raise ValueError(f"`{name}` must be a number in {interval}. Received: {name}={value!r}")
+    return float(value)
+
+
+def checked_count(name, value):
+    """Return `value` as an int, or raise a `ValueError` if it is no positive integer."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+    return int(value)
+
+
+def checked_choice(name, value, choices):
+    """Return `value`, or raise a `ValueError` if it is none of `choices`."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        raise ValueError(f"`{name}` must be one of {list(choices)}. Received: {name}={value!r}")
+    return value

@@ -1,0 +1,318 @@
+"""Trained Keras layers and models as ours, and ours as Keras's."""
+
+import inspect
+import tempfile
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn.arguments import UNLISTED, keyword_parameters
+from keras_momentum_rnn.recurrent import RuleLayer
+
+
+def from_keras(layer_or_model, layer_class, **numbers):
+    """Copy a Keras layer, or a model with every such layer in it, into one of ours.
+
+    `MomentumLSTM` and its kin replace `keras.layers.LSTM`, each class what its `keras_layer`
+    names, in Sequential and Functional models, nested ones too, and in the wrappers
+    `Bidirectional` and `TimeDistributed`. Names, options, dtype policies, weights, seeds and
+    the states of stateful layers are kept; slots start at zero, an extra recurrent bias at
+    zero. At momentum 0 and step size 1 the copy computes what the original does.
+
+    The original is not touched. Its loss, optimizer and metrics are not carried over: compile
+    the copy before training it. With `return_state` a layer called alone, or last in a
+    Sequential model, returns its slots too; within a Functional model they are left out.
+    Subclasses of the Keras layer, and layers made inside a user's own layer, stay as they are.
+
+    Args:
+        layer_or_model: a Keras layer of the class `layer_class.keras_layer`, a wrapper of it,
+            or a Sequential or Functional model. Unbuilt layers give unbuilt layers.
+        layer_class: class of layer to convert into, a `RuleLayer`: `MomentumLSTM`, ...
+        **numbers: arguments which `layer_class` adds to those of Keras (`momentum`,
+            `step_size`, `rule`, ...), with the ranges and defaults it gives them.
+
+    Returns:
+        A new layer or model of the same structure.
+
+    Raises:
+        ValueError: if there is no layer to convert, if one sits in a subclassed model, which
+            has no graph to copy, if `layer_class` has no Keras counterpart, or if a number is
+            out of its range or not an argument that `layer_class` adds.
+
+    Example:
+
+    ```python
+    import keras
+    from keras_momentum_rnn import MomentumLSTM, convert
+
+    model = keras.Sequential(
+        [keras.Input((None, 8)), keras.layers.LSTM(16), keras.layers.Dense(3)]
+    )
+    ours = convert.from_keras(model, MomentumLSTM, momentum=0.3, step_size=1.0)
+    ours.compile("adam", "mse")  # and fine-tune
+    ```
+    """
+    return _FromKeras(layer_class, numbers).run(layer_or_model)
+
+
+def to_keras(layer_or_model):
+    """Copy one of our layers, or a model with every such layer in it, into Keras's own.
+
+    The inverse of `from_keras`, which says what is kept. The rule, its numbers and slots are
+    dropped: the copy computes what the original does only where the rule changes nothing,
+    as at momentum 0 and step size 1. A recurrent bias is added to the bias, which for the
+    plain layer is the same function.
+
+    Args:
+        layer_or_model: one of our layers, a wrapper of it, or a Sequential or Functional
+            model. Unbuilt layers give unbuilt layers.
+
+    Returns:
+        A new layer or model of the same structure, of the classes `keras_layer`.
+
+    Raises:
+        ValueError: if there is no layer to convert, if one sits in a subclassed model, which
+            has no graph to copy, or if one has no Keras counterpart: a momentum on the
+            recurrent product (`SRLSTM(formulation="released")`), or a slot used in the graph
+            other than as a part of `initial_state`.
+
+    Example:
+
+    ```python
+    import keras
+    from keras_momentum_rnn import MomentumLSTM, convert
+
+    layer = MomentumLSTM(16, momentum=0.0, step_size=1.0)
+    layer.build((None, 5, 8))
+    plain = convert.to_keras(layer)  # a keras.layers.LSTM
+    ```
+    """
+    return _ToKeras().run(layer_or_model)
+
+
+class _Slot(str):
+    """Names, in a graph, a slot that the converted layer does not have."""
+
+
+class _Conversion:
+    """Rebuilds a layer or model, with a `counterpart` for each layer that `converts`."""
+
+    def __init__(self):
+        self.clones, self.origins = {}, {}
+
+    def run(self, layer):
+        if not isinstance(layer, keras.Layer) or not self.holds(layer):
+            raise ValueError(f"There is no {self.wanted} to convert. Received: {layer!r}")
+        new = self.clone(layer)
+        self.copy_state(layer, new)
+        return new
+
+    def holds(self, layer):
+        """Return whether a layer is to be converted, or one inside it."""
+        model = isinstance(layer, keras.Model)
+        inside = layer.layers if model else _inside(layer).values()
+        return self.converts(layer) or any(map(self.holds, inside))
+
+    def clone(self, layer):
+        """Return the new layer of an old one: one and the same where the old one is shared."""
+        if id(layer) not in self.clones:
+            new = self.clones[id(layer)] = self.rebuilt(layer)
+            self.origins[id(new)] = layer
+        return self.clones[id(layer)]
+
+    def rebuilt(self, layer):
+        if self.converts(layer):
+            return _built_like(layer, self.counterpart(layer))
+        if _has_graph(layer):
+            sequential = isinstance(layer, keras.Sequential)
+            return self.sequential(layer) if sequential else self.functional(layer)
+        if inside := _inside(layer):
+            parts = {argument: self.clone(part) for argument, part in inside.items()}
+            return _built_like(layer, type(layer)(**{**layer.get_config(), **parts}))
+        if self.holds(layer):
+            raise ValueError(
+                f"Model {layer.name!r} is of a class of its own, {type(layer).__name__}, whose "
+                "calls are no graph that could be converted. Convert its layers one by one or, "
+                "if it has inputs and outputs, `keras.Model(model.inputs, model.outputs)`"
+            )
+        return keras.saving.deserialize_keras_object(
+            keras.saving.serialize_keras_object(layer),
+            custom_objects={type(layer).__name__: type(layer)},
+            safe_mode=False,
+        )
+
+    def sequential(self, model):
+        layers = list(model.layers)
+        if hasattr(model, "inputs"):
+            layers = [*keras.Model(model.inputs, model.outputs).layers[:1], *layers]
+        return keras.Sequential([self.clone(layer) for layer in layers], name=model.name)
+
+    def functional(self, model):
+        # `clone_model` would compile the clone of a compiled model, and fail where its loss
+        # is a function that Keras cannot look up.
+        uncompiled = keras.Model(model.input, model.output, name=model.name)
+        layers = [x for x in model.layers if isinstance(x, keras.layers.InputLayer)]
+        layers = {id(layer.output): layer for layer in layers}
+        inputs = keras.tree.map_structure(
+            lambda x: self.clone(layers[id(x)]).output, model.input
+        )
+        return keras.models.clone_model(uncompiled, inputs, self.clone, self.called)
+
+    def called(self, new, *args, **kwargs):
+        """Call a new layer as the old one was, in a graph that counts the old one's states."""
+        core, new_core, directions = self.origins[id(new)], new, 1
+        while isinstance(core, keras.Sequential):
+            core, new_core = core.layers[-1], new_core.layers[-1]
+        if isinstance(core, keras.layers.Bidirectional):
+            core, new_core, directions = core.forward_layer, new_core.forward_layer, 2
+        converted = self.converts(core)
+        if converted and len(args) > 1:
+            names = list(inspect.signature(new.call).parameters)
+            kwargs = {**dict(zip(names[1:], args[1:])), **kwargs}
+            args = args[:1]
+        if converted and kwargs.get("initial_state") is not None:
+            states = keras.tree.flatten(kwargs["initial_state"])
+            count = min(len(states) // directions, len(new_core.state_size))
+            kwargs["initial_state"] = _resized(states, directions, count)
+        for x in keras.tree.flatten((args, kwargs)):
+            if isinstance(x, _Slot):
+                raise ValueError(f"Layer {new.name!r} is called on {x}")
+        outputs = new(*args, **kwargs)
+        if not converted or not core.return_state:
+            return outputs
+        outputs = keras.tree.flatten(outputs)
+        first = len(outputs) - directions * len(new_core.state_size)
+        slot = _Slot(f"a slot of {core.name!r}, which has no Keras counterpart")
+        return outputs[:first] + _resized(
+            outputs[first:], directions, len(core.state_size), slot
+        )
+
+    def copy_state(self, old, new):
+        """Assign weights, seeds and states."""
+        if new.trainable != old.trainable:
+            new.trainable = old.trainable
+        new_parts = _inside(new)
+        for name, part in _inside(old).items():
+            self.copy_state(part, new_parts[name])
+        if self.converts(old):
+            if old.built:
+                self.copy_cell(old.cell, new.cell)
+            pairs = list(zip(old.states or (), new.states or ()))
+            pairs.append((old.cell.seed_generator.state, new.cell.seed_generator.state))
+        else:
+            sources, targets = _own_variables(old), _own_variables(new)
+            if len(sources) != len(targets):
+                raise ValueError(
+                    f"Layer {old.name!r} has {len(sources)} variables, but {len(targets)} "
+                    "where it is rebuilt from its config"
+                )
+            pairs = list(zip(sources, targets))
+            if hasattr(old, "save_assets"):
+                with tempfile.TemporaryDirectory() as folder:
+                    old.save_assets(folder)
+                    new.load_assets(folder)
+        for source, target in pairs:
+            target.assign(_tensor(source))
+
+
+class _FromKeras(_Conversion):
+    def __init__(self, layer_class, numbers):
+        super().__init__()
+        if not issubclass(layer_class, RuleLayer) or layer_class.keras_layer is None:
+            raise ValueError(
+                "`layer_class` must be a RuleLayer with a Keras counterpart, such as "
+                f"MomentumLSTM. Received: layer_class={layer_class!r}"
+            )
+        added = keyword_parameters(layer_class) | keyword_parameters(layer_class.cell_class)
+        if wrong := sorted(set(numbers) - set(added)):
+            raise ValueError(
+                f"{layer_class.__name__} adds the arguments {sorted(added)} to those of Keras, "
+                f"which are copied. Received: {', '.join(wrong)}"
+            )
+        self.layer_class, self.numbers = layer_class, numbers
+        self.wanted = f"keras.layers.{layer_class.keras_layer.__name__}"
+
+    def converts(self, layer):
+        return type(layer) is self.layer_class.keras_layer
+
+    def counterpart(self, layer):
+        config = layer.get_config()
+        for part, names in ((layer.cell, UNLISTED), (layer, ("use_cudnn",))):
+            config |= {name: getattr(part, name) for name in names if hasattr(part, name)}
+        return _with_counterpart(self.layer_class(**config, **self.numbers))
+
+    def copy_cell(self, plain, ours):
+        for weight in plain.weights:
+            getattr(ours, weight.name).assign(_tensor(weight))
+        if (extra := getattr(ours, "recurrent_bias", None)) is not None:
+            extra.assign(ops.zeros_like(_tensor(extra)))
+
+
+class _ToKeras(_Conversion):
+    wanted = "layer of keras_momentum_rnn"
+
+    def converts(self, layer):
+        return isinstance(layer, RuleLayer)
+
+    def counterpart(self, layer):
+        keras_class = _with_counterpart(layer).keras_layer
+        bases = (keras_class, keras.layers.RNN, keras.Layer)
+        known = {*UNLISTED}.union(*(inspect.signature(b.__init__).parameters for b in bases))
+        config = layer.get_config()
+        config["use_bias"] |= config.get("use_recurrent_bias", False)
+        return keras_class(**{k: v for k, v in config.items() if k in known})
+
+    def copy_cell(self, ours, plain):
+        for weight in plain.weights:
+            parts = [getattr(ours, weight.name)]
+            if weight.name == "bias":
+                parts.append(getattr(ours, "recurrent_bias", None))
+            weight.assign(sum(_tensor(part) for part in parts if part is not None))
+
+
+def _with_counterpart(layer):
+    if not layer.cell.extends_keras_cell:
+        raise ValueError(
+            f"{type(layer).__name__} {layer.name!r} has no Keras counterpart: its cell is not "
+            f"that of keras.layers.{layer.keras_layer.__name__} with a rule for its input"
+        )
+    return layer
+
+
+def _has_graph(layer):
+    """Return whether a layer is a Sequential or Functional model, not of a class on those."""
+    return isinstance(layer, keras.Model) and type(layer).__module__.startswith("keras.")
+
+
+def _inside(layer):
+    """Return the layers that a model with a graph, or a wrapper, is made of, by name."""
+    if _has_graph(layer):
+        return {part.name: part for part in layer.layers}
+    if isinstance(layer, keras.layers.Bidirectional):
+        return {"layer": layer.forward_layer, "backward_layer": layer.backward_layer}
+    return {"layer": layer.layer} if isinstance(layer, keras.layers.Wrapper) else {}
+
+
+def _own_variables(layer):
+    """Return the variables of a layer, less those of the layers that `_inside` gives."""
+    inside = {id(v) for part in _inside(layer).values() for v in part.variables}
+    return [v for v in layer.variables if id(v) not in inside]
+
+
+def _built_like(old, new):
+    """Return the new layer, built if the old one is."""
+    if old.built and not new.built and old.get_build_config():
+        new.build_from_config(old.get_build_config())
+    return new
+
+
+def _tensor(variable):
+    """Return a copy: on JAX, training one of two layers deletes the arrays it shares."""
+    return ops.copy(ops.convert_to_tensor(variable))
+
+
+def _resized(states, directions, count, fill=None):
+    """Return `count` states of each direction, filled up where there are fewer."""
+    size = len(states) // directions
+    parts = [states[i * size : (i + 1) * size] for i in range(directions)]
+    return [s for part in parts for s in part[:count] + [fill] * (count - size)]

@@ -1,0 +1,198 @@
+"""Gradients by the hidden state over time."""
+
+import contextlib
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_momentum_rnn.diagnostics.single_cell import (
+    check_rank,
+    dropout_masks,
+    initial_states,
+    recurrent,
+)
+
+
+def gradient_norms(model, x, y, layer, loss=None):
+    """Return how much the loss depends on the hidden state at each time: |dL/dh_t|.
+
+    ```
+    norm_t = || dL/dh_t ||_2                                over batch and units
+    dL/dh_t = (dL/dh_t by the output at t) + (dh_{t+1}/dh_t)^T dL/dh_{t+1}
+    ```
+
+    The derivative is total, through the outputs and all later steps, with the layer's other
+    states (c, the rule's slots) held. L is the loss of the batch, as it is minimised, and the
+    norm is that of the array `(batch, units)` of its derivatives, what the paper's Figure 2
+    shows. Under a loss that is a mean over samples it falls with the batch size, as
+    1 / sqrt(batch): compare batches of one size.
+
+    A zero is added to h at every step, and the gradient by these zeros, taken in one backward
+    pass, is exact. For that the cell is stepped by a `keras.layers.RNN` in place of the
+    layer's own loop: under half-precision policies slots are rounded, too. Dropout is off.
+    Weights, states and seeds of the model stay as they are.
+
+    Args:
+        model: a built model. While this runs, `layer.call` is replaced.
+        x: inputs of the model.
+        y: targets.
+        layer: the recurrent layer, or its name if it is a layer of the model itself: ours or
+            Keras's, or `keras.layers.RNN(cell)` of one cell whose first state is its output.
+            Of a wrapper, or a model in the model, give the layer inside, such as
+            `bidirectional.forward_layer`.
+        loss: loss, as `compile` takes it for one output. Defaults to that of the compiled
+            model, with its regularisation.
+
+    Returns:
+        Array `(time,)` in float64. t is the time of the inputs, also with `go_backwards`, where
+        h_t is the state after the step that read x_t. A step that a mask skips has no h of
+        its own: the sample adds 0 there.
+
+    Raises:
+        ValueError: if the model is not built or has no loss; if it has no such layer, or runs
+            it not once but several times; if the layer is no recurrent one, or h is not one
+            vector (`StackedRNNCells`, `ConvLSTM2D`).
+
+    Example:
+
+    >>> import keras, numpy as np
+    >>> from keras_momentum_rnn import MomentumRNN
+    >>> from keras_momentum_rnn.diagnostics import gradient_norms
+    >>> layers = [keras.Input((5, 3)), MomentumRNN(4, name="rnn"), keras.layers.Dense(1)]
+    >>> model = keras.Sequential(layers)
+    >>> model.compile("sgd", "mse")
+    >>> gradient_norms(model, np.ones((2, 5, 3)), np.zeros((2, 1)), "rnn").shape
+    (5,)
+
+    References: Nguyen et al. (2020), section 2.3, equation 11 and Figure 2.
+    """
+    layer = _layer_of(model, layer)
+    if loss is None and (not model.compiled or model.loss is None):
+        raise ValueError(
+            "`model` must be compiled with a loss, or `loss` be given. Received: a model "
+            f"{model.name!r} without, and loss=None"
+        )
+    loss = None if loss is None else keras.losses.get(loss)
+    x, y = tree.map_structure(ops.convert_to_tensor, (x, y))
+    batch_size, time, _ = _sequence_shape(model, x, layer)
+
+    def loss_by(probe):
+        scope = keras.StatelessScope(collect_losses=True)
+        with scope, _replaced_call(layer, _probed_call(layer, probe)):
+            y_pred = model(x, training=False)
+            if loss is None:
+                return model.compute_loss(x=x, y=y, y_pred=y_pred, training=False)
+            return ops.mean(loss(y, y_pred))
+
+    units = layer.state_size[0]
+    probe = ops.zeros((batch_size, time, units), dtype=layer.cell.compute_dtype)
+    gradient = _gradient(loss_by, probe)
+    if gradient is None:
+        return np.zeros(time)
+    gradient = ops.convert_to_numpy(ops.cast(gradient, "float32")).astype("float64")
+    return np.sqrt(np.sum(gradient**2, axis=(0, 2)))
+
+
+def _layer_of(model, layer):
+    """Return the recurrent layer of `model` that is given by itself or by name."""
+    if not isinstance(model, keras.Model) or not model.built:
+        raise ValueError(f"`model` must be a built keras.Model. Received: model={model!r}")
+    if isinstance(layer, str):
+        found = [candidate for candidate in model.layers if candidate.name == layer]
+        if not found:
+            names = [candidate.name for candidate in model.layers]
+            raise ValueError(
+                f"`layer` must be one of the model's layers, {names}. Received: layer={layer!r}"
+            )
+        (layer,) = found
+    return recurrent(layer)
+
+
+def _sequence_shape(model, x, layer):
+    """Return the shape of the sequences that reach `layer`, which must be run once."""
+    shapes, call = [], layer.call
+
+    def recorded(sequences, initial_state=None, mask=None, training=False):
+        shapes.append(tuple(sequences.shape))
+        return call(sequences, initial_state=initial_state, mask=mask, training=training)
+
+    with keras.StatelessScope(), _replaced_call(layer, recorded):
+        model(x, training=False)
+    if len(shapes) != 1:
+        raise ValueError(
+            f"`layer` must be run once by the model {model.name!r}. Received: "
+            f"layer={layer!r}, which it runs {len(shapes)} times"
+        )
+    check_rank("inputs of the layer", shapes[0])
+    return shapes[0]
+
+
+@contextlib.contextmanager
+def _replaced_call(layer, call):
+    layer.call = call
+    try:
+        yield
+    finally:
+        del layer.call
+
+
+def _probed_call(layer, probe):
+    """Return a `call` for `layer` which adds `probe`, `(batch, time, units)`, to h."""
+    names = ("return_sequences", "return_state", "go_backwards", "unroll")
+    options = {name: getattr(layer, name) for name in names}
+    options["zero_output_for_mask"] = layer.zero_output_for_mask
+    rnn = keras.layers.RNN(_ProbedCell(layer.cell), dtype=layer.dtype_policy, **options)
+
+    def call(sequences, initial_state=None, mask=None, training=False):
+        states = initial_states(layer, len(sequences), initial_state)
+        sequences = ops.cast(sequences, probe.dtype)
+        with dropout_masks(layer.cell, sequences[:, 0], states[0]):
+            inputs = ops.concatenate([sequences, probe], axis=-1)
+            return rnn(inputs, initial_state=states, mask=mask, training=training)
+
+    return call
+
+
+class _ProbedCell(keras.layers.Layer):
+    """A cell which adds the last columns of its input to h, as output and as carried on."""
+
+    def __init__(self, cell):
+        super().__init__(dtype=cell.dtype_policy)
+        self.cell = cell
+        self.state_size = cell.state_size
+
+    def build(self, input_shape):
+        self.built = True
+
+    def call(self, inputs, states):
+        units = states[0].shape[-1]
+        output, states = self.cell(inputs[:, :-units], states)
+        h, *others = tree.flatten(states)
+        if output is not h:
+            raise ValueError(
+                "`layer` must have a cell whose first state is its output, h. Received: "
+                f"cell={self.cell!r}"
+            )
+        h = h + inputs[:, -units:]
+        return h, [h, *others]
+
+
+def _gradient(function, value):
+    """Return the gradient of a scalar function of one tensor; None or zeros if it has none."""
+    backend = keras.config.backend()
+    if backend == "jax":
+        import jax
+
+        return jax.grad(function)(value)
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(value)
+            result = function(value)
+        return tape.gradient(result, value)
+    import torch
+
+    value = value.requires_grad_()
+    return torch.autograd.grad(function(value), value, allow_unused=True)[0]

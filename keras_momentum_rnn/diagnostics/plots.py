@@ -1,0 +1,165 @@
+"""The papers' figures of gradients and states."""
+
+import numpy as np
+
+from keras_momentum_rnn.checks import checked_count
+from keras_momentum_rnn.diagnostics.states import memories, pace
+
+COLORS = ["#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00"]  # Okabe and Ito
+
+
+def plot_gradient_norms(norms, iterations=None, title="Gradient of the loss by h at time t"):
+    """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
+
+    Args:
+        norms: dict from a label to an array: `(time,)` to draw one curve each, or
+            `(iterations, time)` to draw heat maps side by side, in one scale of colours.
+        iterations: the numbers of the training iterations of a heat map. Defaults to
+            0, 1, ....
+        title: string.
+
+    Returns:
+        A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms that
+        are exactly 0 have no logarithm: they are left out.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        ValueError: if `norms` is empty or its arrays differ in shape or have another rank.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn.diagnostics import plot_gradient_norms
+    >>> figure = plot_gradient_norms({"MomentumRNN": 0.9 ** np.arange(5.0)})
+    >>> len(figure.axes)
+    1
+
+    References: Nguyen et al. (2020), Figure 2.
+    """
+    norms = {label: np.asarray(values, "float64") for label, values in norms.items()}
+    shapes = {label: values.shape for label, values in norms.items()}
+    ranks = {len(shape) for shape in shapes.values()}
+    if len(set(shapes.values())) != 1 or not ranks <= {1, 2}:
+        raise ValueError(
+            "`norms` must hold arrays (time,) or (iterations, time), all of one shape. "
+            f"Received: {shapes}"
+        )
+    norms = {label: np.where(values > 0, values, np.nan) for label, values in norms.items()}
+    draw = _draw_curves if ranks == {1} else _draw_heat_maps
+    figure = draw(_matplotlib(), norms, iterations)
+    figure.suptitle(title)
+    return figure
+
+
+def _draw_curves(matplotlib, norms, iterations):
+    figure = matplotlib.figure.Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for i, (label, values) in enumerate(norms.items()):
+        style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
+        axes.semilogy(values, style, color=COLORS[i % len(COLORS)], label=label)
+    axes.set(xlabel="time step t", ylabel=r"$\|\partial L/\partial h_t\|_2$")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def _draw_heat_maps(matplotlib, norms, iterations):
+    count, steps = next(iter(norms.values())).shape
+    iterations = np.arange(count) if iterations is None else np.asarray(iterations)
+    low = np.nanmin([np.nanmin(values) for values in norms.values()])
+    high = np.nanmax([np.nanmax(values) for values in norms.values()])
+    scale = matplotlib.colors.LogNorm(low, high)
+    figure = matplotlib.figure.Figure(figsize=(2 + 3.2 * len(norms), 4), layout="constrained")
+    row = figure.subplots(1, len(norms), sharey=True, squeeze=False)[0]
+    for axes, (label, values) in zip(row, norms.items()):
+        mesh = axes.pcolormesh(
+            np.arange(steps), iterations, values, norm=scale, cmap="viridis", shading="nearest"
+        )
+        axes.set(title=label, xlabel="time step t")
+    row[0].set_ylabel("training iteration")
+    figure.colorbar(mesh, ax=list(row), label=r"$\|\partial L/\partial h_t\|_2$")
+    return figure
+
+
+def plot_memory_map(states, text, sample=0, neurons=3, title="Memory states over the input"):
+    """Draw the memory of layers over time as the MCRM paper's Figure 7.
+
+    One row of the picture for each memory state: c, or h where there is no c; for a nested
+    LSTM its outer c and tanh of its inner c. On the left all neurons over time, red negative
+    and blue positive, from those that change most slowly to those that change most quickly. On
+    the right the first and the last of them. The pace of a neuron is its mean absolute change
+    in a step over its standard deviation; neurons that hardly move, with less than a tenth of
+    the largest standard deviation, are not picked for the right.
+
+    Args:
+        states: dict from the name of a layer to its `memory_map`.
+        text: string of `time` characters, or list of as many, the inputs.
+        sample: index of the sample in the batch. Defaults to 0.
+        neurons: positive integer, how many slow ones and quick ones to pick. Defaults to 3.
+        title: string.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        ValueError: if `states` is empty, if the text is not as long as the states, or
+            `neurons` no positive integer.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn.diagnostics import plot_memory_map
+    >>> c = np.random.default_rng(0).normal(size=(1, 5, 8))
+    >>> figure = plot_memory_map({"LSTM": {"h": np.tanh(c), "c": c}}, "hello")
+
+    References: Mohamed and Claudel (2018), Figure 7.
+    """
+    checked_count("neurons", neurons)
+    panels = {}
+    for label, maps in states.items():
+        for name, values in memories(maps).items():
+            panels[f"{label}, {name}"] = values[sample]
+    lengths = {label: len(values) for label, values in panels.items()}
+    if set(lengths.values()) != {len(text)}:
+        raise ValueError(
+            "`states` must hold at least one map, and `text` one character for each of its "
+            f"steps. Received: {len(text)} characters, steps {lengths}"
+        )
+    matplotlib = _matplotlib()
+    size = (6 + 0.13 * len(text), 0.7 + 2.6 * len(panels))
+    figure = matplotlib.figure.Figure(figsize=size, layout="constrained")
+    figure.suptitle(title)
+    rows = figure.subplots(len(panels), 2, squeeze=False, width_ratios=(1, 1))
+    for (left, right), (label, values) in zip(rows, panels.items()):
+        paces, spread = pace(values), values.std(axis=0)
+        order = np.argsort(paces)
+        moving = [n for n in order if spread[n] >= 0.1 * spread.max()]
+        count = min(neurons, len(moving) // 2)
+        limit = np.abs(values).max() or 1.0
+        look = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "aspect": "auto"}
+        image = left.imshow(values.T[order], **look)
+        left.set(title=label, ylabel="neurons, slow to quick", yticks=[])
+        picked = moving[:count] + moving[len(moving) - count :]
+        right.imshow(values.T[picked], **look)
+        right.set(title=f"{label}: slowest and quickest", ylabel="neuron (its pace)")
+        right.set_yticks(range(len(picked)), [f"{n} ({paces[n]:.2f})" for n in picked])
+        right.axhline(count - 0.5, color="black", linewidth=1)
+        figure.colorbar(image, ax=right, pad=0.01)
+        for axes in (left, right):
+            axes.set_xticks(range(len(text)), list(text), family="monospace", fontsize=8)
+            axes.tick_params(length=0)
+    return figure
+
+
+def _matplotlib():
+    try:
+        import matplotlib
+        import matplotlib.colors
+        import matplotlib.figure
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib: pip install 'keras-momentum-rnn[examples]'"
+        ) from error
+    return matplotlib

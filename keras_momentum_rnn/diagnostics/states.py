@@ -1,0 +1,135 @@
+"""Every state of a recurrent layer over time."""
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.cells.lstm import ReleasedSRLSTMCell
+from keras_momentum_rnn.cells.nested import NestedCell
+from keras_momentum_rnn.diagnostics.single_cell import (
+    check_rank,
+    dropout_masks,
+    initial_states,
+    recurrent,
+)
+from keras_momentum_rnn.paths import loop
+
+SLOT_NAMES = {
+    rules.HeavyBall: ["v"],
+    rules.NAG: ["v", "t"],
+    rules.ScheduledRestart: ["v", "t"],
+    rules.Adam: ["v", "m"],
+    rules.RMSProp: ["m"],
+}
+
+
+def memory_map(layer, x, initial_state=None, mask=None):
+    """Return every state of a recurrent layer at every time.
+
+    Args:
+        layer: a built recurrent layer, ours or Keras's, or `keras.layers.RNN(cell)` of one
+            cell. Dropout is off.
+        x: inputs of the layer, `(batch, time, features)`.
+        initial_state: as the layer takes it. Defaults to zeros, or to the states of a stateful
+            layer, which stay as they are.
+        mask: bool array `(batch, time)` or None. Where it is `False`, every state is held.
+
+    Returns:
+        dict from the name of the state to its array `(batch, time, size)` in float32 (in
+        float64 under that policy), after the step of the input at that time. The order is
+        that of the layer's states: "h", "c"; the other states of a memory, such as "inner c";
+        the rule's slots, "v", "m", "t", and "y" for the preactivation in
+        `SRLSTM(formulation="released")`. States of cells and rules of your own are called
+        "state 1", ... and "slot 0", ....
+
+    Raises:
+        ValueError: if the layer is no recurrent one, is not built, or holds stacked cells, or
+            if `x` has not three dimensions.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import NestedLSTM
+    >>> from keras_momentum_rnn.diagnostics import memory_map
+    >>> layer = NestedLSTM(4)
+    >>> layer.build((None, 7, 3))
+    >>> states = memory_map(layer, np.zeros((2, 7, 3)))
+    >>> {name: state.shape for name, state in states.items()}
+    {'h': (2, 7, 4), 'c': (2, 7, 4), 'inner c': (2, 7, 4)}
+
+    References: Mohamed and Claudel (2018), Figure 7.
+    """
+    cell = recurrent(layer).cell
+    rule_cell = isinstance(cell, RuleCell)
+    x = ops.convert_to_tensor(x, dtype=cell.slot_dtype if rule_cell else cell.compute_dtype)
+    check_rank("x", x.shape)
+    if mask is not None:
+        mask = ops.convert_to_tensor(mask, dtype="bool")
+    if layer.go_backwards:
+        x, mask = (None if a is None else ops.flip(a, axis=1) for a in (x, mask))
+    wide = "float64" if cell.compute_dtype == "float64" else "float32"
+    ends = np.cumsum(layer.state_size).tolist()
+    slices = [slice(end - size, end) for size, end in zip(layer.state_size, ends)]
+    with keras.StatelessScope():
+        states = initial_states(layer, len(x), initial_state)
+        dtypes = [keras.backend.standardize_dtype(s.dtype) for s in states]
+        step = cell.stepper() if rule_cell else lambda x, states: cell(x, states)[1]
+
+        def packed_step(x, packed):
+            states = [ops.cast(packed[0][:, s], d) for s, d in zip(slices, dtypes)]
+            return [pack(step(x, states))]
+
+        def pack(states):
+            return ops.concatenate([ops.cast(s, wide) for s in tree.flatten(states)], axis=-1)
+
+        with dropout_masks(cell, x[:, 0], states[0]):
+            result, _ = loop.run(packed_step, x, [pack(states)], mask=mask)
+    if layer.go_backwards:
+        result = ops.flip(result, axis=1)
+    return dict(zip(state_names(cell), np.split(ops.convert_to_numpy(result), ends, axis=-1)))
+
+
+def state_names(cell):
+    """Return the names of a cell's states, in their order: see `memory_map`."""
+    count = len(tree.flatten(cell.state_size))
+    if not isinstance(cell, RuleCell):
+        known = ["h", "c"] if isinstance(cell, keras.layers.LSTMCell) else ["h"]
+        return known + [f"state {i}" for i in range(len(known), count)]
+    names = ["h", "c"] if isinstance(cell, keras.layers.LSTMCell) else ["h"]
+    if isinstance(cell, NestedCell):
+        names += [f"inner {name}" for name in state_names(cell.memory)[1:]]
+    own = [f"slot {i}" for i in range(count - len(names))]
+    slots = SLOT_NAMES.get(type(cell.rule), own)
+    return names + (["y", "t"] if isinstance(cell, ReleasedSRLSTMCell) else slots)
+
+
+def memories(maps):
+    """Return the states that the MCRM paper's Figure 7 shows of a layer.
+
+    Args:
+        maps: what `memory_map` returned.
+
+    Returns:
+        dict of one array, c, or h where there is no c; with an inner c of two, "outer c" and
+        "tanh(inner c)".
+    """
+    if "inner c" in maps:
+        return {"outer c": maps["c"], "tanh(inner c)": np.tanh(maps["inner c"])}
+    name = "c" if "c" in maps else "h"
+    return {name: maps[name]}
+
+
+def pace(values):
+    """Return how quickly each neuron changes: mean absolute step over standard deviation.
+
+    Args:
+        values: array `(time, units)`.
+
+    Returns:
+        Array `(units,)`, near 0 for a slow drift, 2 for a sign that turns at every step, 0 for
+        a neuron that does not move.
+    """
+    change = np.abs(np.diff(values, axis=0)).sum(axis=0) / max(1, len(values) - 1)
+    return change / np.maximum(values.std(axis=0), 1e-12)

@@ -1,0 +1,93 @@
+"""The loop over time, for each backend."""
+
+import keras
+from keras import ops, tree
+
+
+def run(step, xs, states, mask=None, unroll=False, all_outputs=True):
+    """Run `step(x, states) -> states` over time.
+
+    Args:
+        step: function of `x`, a slice of `xs`, and the list of states.
+        xs: tensor `(batch, time, ...)`.
+        states: list of tensors `(batch, size)`, the output first.
+        mask: bool tensor `(batch, time)` or None. Where it is False every state is held.
+        unroll: True to write the steps out one by one, for a static number of them.
+        all_outputs: False to return the last output alone, `(batch, 1, size)`.
+
+    Returns:
+        The first state at all times, `(batch, time, size)`, and the final states.
+    """
+    if mask is not None:
+        step, xs = _held(step), [xs, ops.expand_dims(mask, -1)]
+    if unroll or keras.config.backend() == "torch":
+        return _python_loop(step, xs, states, all_outputs)
+    xs = tree.map_structure(lambda x: ops.swapaxes(x, 0, 1), xs)
+    if keras.config.backend() == "tensorflow":
+        outputs, states = _tensorflow_loop(step, xs, states, all_outputs)
+    else:
+        outputs, states = _scan(step, xs, states, all_outputs)
+    if not all_outputs:
+        return ops.expand_dims(states[0], 1), states
+    return ops.swapaxes(outputs, 0, 1), states
+
+
+def _held(step):
+    """Return `step` for pairs (x, mask) which keeps every state where the mask is False."""
+
+    def held(x_and_mask, states):
+        x, mask = x_and_mask
+        return [ops.where(mask, n, o) for n, o in zip(step(x, states), states)]
+
+    return held
+
+
+def _python_loop(step, xs, states, all_outputs):
+    slices = [ops.unstack(x, axis=1) for x in tree.flatten(xs)]
+    outputs = []
+    for flat in zip(*slices):
+        states = step(tree.pack_sequence_as(xs, flat), states)
+        outputs.append(states[0])
+    if not all_outputs:
+        outputs = outputs[-1:]
+    return ops.stack(outputs, axis=1), states
+
+
+def _scan(step, xs, states, all_outputs):
+    def body(states, x):
+        states = step(x, states)
+        return states, states[0] if all_outputs else None
+
+    states, outputs = ops.scan(body, list(states), xs)
+    return outputs, states
+
+
+def _tensorflow_loop(step, xs, states, all_outputs):
+    """`keras.ops.scan` would write all states at all times, and only those: h is enough."""
+    import tensorflow as tf
+
+    flat = tree.flatten(xs)
+    length = flat[0].shape[0] or tf.shape(flat[0])[0]
+    arrays = [tf.TensorArray(x.dtype, length).unstack(x) for x in flat]
+    # XLA refuses to carry an array that nothing is written to.
+    outputs = ()
+    if all_outputs:
+        outputs = tf.TensorArray(states[0].dtype, length, element_shape=states[0].shape)
+
+    def body(time, outputs, states):
+        x = tree.pack_sequence_as(xs, [array.read(time) for array in arrays])
+        new_states = step(x, states)
+        for new, old in zip(new_states, states):
+            new.set_shape(old.shape)
+        if all_outputs:
+            outputs = outputs.write(time, new_states[0])
+        return time + 1, outputs, new_states
+
+    _, outputs, states = tf.while_loop(
+        lambda time, *_: time < length,
+        body,
+        (0, outputs, list(states)),
+        maximum_iterations=length,
+        swap_memory=True,
+    )
+    return outputs.stack() if all_outputs else None, states
