@@ -1,0 +1,135 @@
+"""The table of layers under test. A new layer is a new row."""
+
+import inspect
+from dataclasses import dataclass, field
+from functools import partial
+
+import keras
+import reference
+
+import keras_momentum_rnn as kmr
+
+# Options of keras.layers.RNN that some layers of Keras pass on without listing them.
+RNN_OPTIONS = ("return_state", "zero_output_for_mask")
+
+
+@dataclass
+class Case:
+    """A layer, its rule's name and numbers, and the oracle of its cell."""
+
+    layer_class: type
+    rule: str
+    numbers: dict
+    cell: type
+    keras_layer: type
+    options: dict = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def id(self):
+        return self.label or self.layer_class.__name__
+
+    def layer(self, units=4, **options):
+        numbers = {} if "rule" in self.options else self.numbers
+        return self.layer_class(units, **{**numbers, **self.options, **options})
+
+    def takes(self, options):
+        """Return those of the options that the layer takes."""
+        names = {*inspect.signature(self.layer_class).parameters, *RNN_OPTIONS}
+        if self.keras_layer is not keras.layers.SimpleRNN:
+            names.add("implementation")
+        return {name: value for name, value in options.items() if name in names}
+
+    @property
+    def formulation(self):
+        return self.options.get("formulation", "paper")
+
+
+HEAVY_BALL = {"momentum": 0.7, "step_size": 0.8}
+NAG = {"step_size": 0.8}
+RESTART = {"restart_period": 4, "step_size": 0.8}
+ADAM = {"momentum": 0.7, "step_size": 0.8, "beta": 0.9, "epsilon": 1e-8}
+RMSPROP = {"step_size": 0.8, "beta": 0.8, "epsilon": 1e-8}
+
+FIVE_RULES = {
+    "Momentum": ("HeavyBall", HEAVY_BALL),
+    "NAG": ("NAG", NAG),
+    "SR": ("ScheduledRestart", RESTART),
+    "Adam": ("Adam", ADAM),
+    "RMSProp": ("RMSProp", RMSPROP),
+}
+
+
+def family(suffix, cell, keras_layer):
+    """The five named layers of a family."""
+    return [
+        Case(getattr(kmr, prefix + suffix), rule, numbers, cell, keras_layer)
+        for prefix, (rule, numbers) in FIVE_RULES.items()
+    ]
+
+
+LSTM = (reference.LSTM, keras.layers.LSTM)
+ELMAN = (reference.Elman, keras.layers.SimpleRNN)
+HIDDEN = (reference.HiddenElman, keras.layers.SimpleRNN)
+GRU = (reference.GRU, keras.layers.GRU)
+RESET_BEFORE = partial(reference.GRU, reset_after=False)
+IN_HIDDEN = {"parameterization": "hidden"}
+HEAVY_BALL_RULE = {"rule": kmr.rules.HeavyBall(**HEAVY_BALL)}
+
+LSTM_CASES = [
+    *family("LSTM", *LSTM),
+    Case(
+        kmr.SRLSTM,
+        "ScheduledRestart",
+        RESTART,
+        *LSTM,
+        options={"formulation": "released"},
+        label="SRLSTM-released",
+    ),
+]
+
+OTHER_CASES = [
+    *family("RNN", *ELMAN),
+    *family("GRU", *GRU),
+    Case(kmr.MomentumRNN, "HeavyBall", HEAVY_BALL, *HIDDEN, IN_HIDDEN, "MomentumRNN-hidden"),
+    Case(kmr.AdamRNN, "Adam", ADAM, *HIDDEN, IN_HIDDEN, "AdamRNN-hidden"),
+    Case(kmr.RMSPropRNN, "RMSProp", RMSPROP, *HIDDEN, IN_HIDDEN, "RMSPropRNN-hidden"),
+    Case(kmr.AdamRNN, "Adam", {**ADAM, "relaxed": False}, *ELMAN, label="AdamRNN-equation14"),
+    Case(
+        kmr.AdamGRU,
+        "Adam",
+        ADAM,
+        RESET_BEFORE,
+        keras.layers.GRU,
+        {"reset_after": False},
+        "AdamGRU-reset-before",
+    ),
+    Case(kmr.MCRM, "Identity", {}, reference.MCRM, keras.layers.LSTM),
+    Case(kmr.NestedLSTM, "Identity", {}, reference.NestedLSTM, keras.layers.LSTM),
+    Case(
+        kmr.MCRM,
+        "HeavyBall",
+        HEAVY_BALL,
+        reference.MCRM,
+        keras.layers.LSTM,
+        HEAVY_BALL_RULE,
+        "MCRM-momentum",
+    ),
+]
+CASES = LSTM_CASES + OTHER_CASES
+
+# A rule and a cell do not know each other: of the other cells, one linear rule and one that
+# is not stand for all where a test is about the wrapping and not about the equation.
+REPRESENTATIVES = LSTM_CASES + [
+    case
+    for case in OTHER_CASES
+    if case.id
+    in {
+        "MomentumRNN",
+        "AdamRNN-hidden",
+        "MomentumGRU",
+        "AdamGRU-reset-before",
+        "MCRM-momentum",
+        "NestedLSTM",
+    }
+]

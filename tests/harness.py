@@ -1,0 +1,134 @@
+"""Run a layer on the active backend: outputs, states and gradients as NumPy arrays."""
+
+import keras
+import numpy as np
+from keras import ops
+
+BACKEND = keras.config.backend()
+
+
+def array(x):
+    return ops.convert_to_numpy(x)
+
+
+def normal(rng, *shape, scale=1.0):
+    return (scale * rng.standard_normal(shape)).astype("float32")
+
+
+def randomise(layer, rng, scale=0.5):
+    """Give every weight random values, so that no two gates are alike."""
+    for weight in layer.trainable_weights:
+        weight.assign(normal(rng, *weight.shape, scale=scale))
+
+
+def named_weights(layer):
+    """Return the trainable weights by name, those of a nested memory as "memory.name"."""
+    memory = getattr(layer.cell, "memory", None)
+    inner = {id(w) for w in memory.trainable_weights} if memory else set()
+    return {
+        ("memory." if id(w) in inner else "") + w.name: w for w in layer.cell.trainable_weights
+    }
+
+
+def weights_of(layer):
+    """Return the weights by name, as float64."""
+    return {name: array(w).astype("float64") for name, w in named_weights(layer).items()}
+
+
+def run(layer, x, **call):
+    """Return all that a layer returns, as a list of arrays."""
+    function = layer
+    if BACKEND == "tensorflow" and x.shape[1] > 100:
+        import tensorflow as tf
+
+        function = tf.function(layer)
+    results = function(x, **call)
+    results = results if isinstance(results, (list, tuple)) else [results]
+    return [array(ops.cast(r, "float32")) for r in results]
+
+
+def gradients(layer, x, cotangents, initial_state=None, **call):
+    """Return the gradients of sum(result * cotangent) by x, by initial state, by weight.
+
+    Args:
+        layer: a built layer.
+        x: array.
+        cotangents: one array for each result of the layer.
+        initial_state: list of arrays or None.
+
+    Returns:
+        dict from "x", "state0", "state1", ... and the names of weights to arrays.
+    """
+    states = list(initial_state or [])
+    names = {id(w): name for name, w in named_weights(layer).items()}
+    weights = layer.trainable_variables
+
+    def loss(x, states, run_layer):
+        kwargs = {**call, "initial_state": list(states)} if states else call
+        results = run_layer(x, **kwargs)
+        results = results if isinstance(results, (list, tuple)) else [results]
+        return sum(
+            ops.sum(ops.cast(r, "float32") * ops.convert_to_tensor(c))
+            for r, c in zip(results, cotangents)
+        )
+
+    by_x, by_states, by_weights = _BACKENDS[BACKEND](layer, loss, x, states, weights)
+    named = {f"state{i}": g for i, g in enumerate(by_states)}
+    named |= {names[id(w)]: g for w, g in zip(weights, by_weights)}
+    return {name: array(g) for name, g in {"x": by_x, **named}.items() if g is not None}
+
+
+def _tensorflow(layer, loss, x, states, weights):
+    import tensorflow as tf
+
+    x, states = tf.constant(x), [tf.constant(s) for s in states]
+    values = [w.value for w in weights]
+
+    def function(x, states):
+        with tf.GradientTape() as tape:
+            tape.watch([x, *states])
+            value = loss(x, states, layer)
+        return tape.gradient(value, [x, states, values])
+
+    # A graph costs a trace, and pays on a long loop.
+    return (tf.function(function) if x.shape[1] > 100 else function)(x, states)
+
+
+def _jax(layer, loss, x, states, weights):
+    import jax
+
+    rest = [v.value for v in layer.non_trainable_variables]
+
+    def function(x, states, values):
+        def run_layer(x, **kwargs):
+            return layer.stateless_call(values, rest, x, **kwargs)[0]
+
+        return loss(x, states, run_layer)
+
+    values = [w.value for w in weights]
+    return jax.grad(function, argnums=(0, 1, 2))(ops.convert_to_tensor(x), states, values)
+
+
+def _torch(layer, loss, x, states, weights):
+    import torch
+
+    x = torch.tensor(x, requires_grad=True)
+    states = [torch.tensor(s, requires_grad=True) for s in states]
+    for weight in weights:
+        weight.value.grad = None
+    loss(x, states, layer).backward()
+    return x.grad, [s.grad for s in states], [w.value.grad for w in weights]
+
+
+_BACKENDS = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
+
+
+def assert_close(actual, expected, tolerance=2e-5):
+    """Compare with a tolerance relative to the size of the whole array."""
+    expected = np.asarray(expected, dtype="float64")
+    actual = np.asarray(actual, dtype="float64")
+    assert actual.shape == expected.shape
+    assert np.all(np.isfinite(actual))
+    size = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+    error = float(np.max(np.abs(actual - expected), initial=0.0)) / size
+    assert error < tolerance, f"relative error {error:.2e}"

@@ -1,0 +1,165 @@
+"""Arguments: bad ones are refused with their value, good ones reach the config."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from cases import CASES
+
+import keras_momentum_rnn as kmr
+
+STACK = keras.layers.StackedRNNCells([keras.layers.GRUCell(4), keras.layers.GRUCell(4)])
+BAD = {
+    "momentum": [-0.1, float("nan"), float("inf"), "0.5", None, True],
+    "step_size": [0, -1.0, float("inf"), float("nan")],
+    "beta": [-0.1, 1, 1.0, float("nan")],
+    "epsilon": [0, -1e-8],
+    "restart_period": [0, -3, 2.0, "4", True],
+    "units": [0, -1, 2.5, "8", None],
+    "dropout": [-0.1, 1.0, 1.5],
+    "recurrent_dropout": [-0.1, 1.0],
+    "formulation": ["text", None],
+    "parameterization": ["output", None],
+    "memory": [3, "gru", keras.layers.GRU(4), STACK],
+    "relaxed": ["no", 1],
+    "use_recurrent_bias": ["yes", 1],
+    "use_cudnn": ["yes", None, 1],
+}
+
+REFUSALS = [
+    pytest.param(case, name, value, id=f"{case.id}-{name}-{value}")
+    for case in CASES
+    for name, values in BAD.items()
+    for value in values
+    if name in inspect.signature(case.layer_class).parameters
+]
+
+
+@pytest.mark.parametrize("case, name, value", REFUSALS)
+def test_bad_value_is_refused_with_the_value(case, name, value):
+    with pytest.raises(ValueError, match=f"`{name}`.*Received: {name}="):
+        case.layer(**{"units": 4, name: value})
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_unknown_argument_is_refused(case):
+    with pytest.raises((TypeError, ValueError), match="momentun"):
+        case.layer(momentun=0.9)
+    with pytest.raises((TypeError, ValueError), match="momentun"):
+        case.layer().cell.__class__(4, momentun=0.9)
+
+
+def test_foreign_numbers_and_rules_are_refused():
+    with pytest.raises(ValueError, match="beta"):
+        kmr.MomentumLSTM(4, beta=0.9)
+    with pytest.raises(ValueError, match="rule of its own"):
+        kmr.MomentumLSTMCell(4, rule=kmr.rules.NAG())
+    with pytest.raises(ValueError, match="rule"):
+        kmr.MomentumLSTM(4, rule=kmr.rules.NAG())
+    with pytest.raises(ValueError, match="rule=None"):
+        kmr.RuleLSTM(4)
+    with pytest.raises(ValueError, match="rule='adam'"):
+        kmr.RuleLSTM(4, rule="adam")
+
+
+def test_memory_of_another_width_is_refused():
+    with pytest.raises(ValueError, match="memory of 3 units in a shell of 4"):
+        kmr.MCRM(4, memory=keras.layers.GRUCell(3))
+
+
+def test_momentum_of_one_warns():
+    with pytest.warns(UserWarning, match="momentum=1.0"):
+        kmr.MomentumLSTM(4, momentum=1.0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_wrong_number_of_initial_states_is_refused(case):
+    x = np.zeros((2, 3, 3), "float32")
+    layer = case.layer()
+    states = [np.zeros((2, 4), "float32")] * (len(layer.cell.cell_state_size) + 1)
+    if len(states) == len(layer.state_size):
+        states += states
+    with pytest.raises(ValueError, match=f"{len(states)} tensors"):
+        layer(x, initial_state=states)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_initial_states_of_a_wrong_shape_are_refused(case):
+    layer = case.layer()
+    good = [np.zeros((2, size), "float32") for size in layer.state_size]
+    for i, size in enumerate(layer.state_size):
+        for shape in ((2, size + 1), (1, size), (size,)):
+            states = [*good[:i], np.zeros(shape, "float32"), *good[i + 1 :]]
+            with pytest.raises(ValueError, match=rf"`initial_state\[{i}\]`"):
+                layer(np.zeros((2, 3, 3), "float32"), initial_state=states)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_positional_order_of_keras(case):
+    names = list(inspect.signature(case.keras_layer).parameters)
+    values = {"units": 5, "activation": "relu", "recurrent_activation": "tanh"}
+    last = names.index("use_bias")
+    layer = case.layer_class(*(values[n] for n in names[:last]), False)
+    assert layer.units == 5
+    assert layer.activation is keras.activations.relu
+    assert layer.use_bias is False
+    if "recurrent_activation" in names:
+        assert layer.recurrent_activation is keras.activations.tanh
+
+
+OTHER_VALUES = {
+    "activation": "relu",
+    "recurrent_activation": "tanh",
+    "seed": 3,
+    "dtype": "float16",
+    "use_cudnn": False,
+    "formulation": "released",
+    "parameterization": "hidden",
+    "rule": kmr.rules.NAG(),
+    "memory": keras.layers.SimpleRNNCell(4),
+    "restart_period": 7,
+    "units": 5,
+}
+
+
+def other_value(name, default):
+    """A value of an argument that is not its default."""
+    if name in OTHER_VALUES:
+        return OTHER_VALUES[name]
+    if isinstance(default, bool):
+        return not default
+    if isinstance(default, float):
+        return 0.25
+    if name.endswith("initializer"):
+        return "ones"
+    if name.endswith("regularizer"):
+        return "l2"
+    if name.endswith("constraint"):
+        return "non_neg"
+    raise AssertionError(f"give {name} a value in OTHER_VALUES")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("part", ["layer", "cell"])
+def test_every_argument_is_in_the_config(case, part):
+    cls = case.layer_class if part == "layer" else type(case.layer().cell)
+    parameters = inspect.signature(cls).parameters
+    names = [n for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD]
+    if case.keras_layer is not keras.layers.SimpleRNN:
+        names.append("implementation")
+    for name in names:
+        default = parameters[name].default if name in parameters else 2
+        value = 1 if name == "implementation" else other_value(name, default)
+        made = cls(**{"units": 4, name: value})
+        config = made.get_config()
+        assert name in config
+        assert config == cls.from_config(config).get_config()
+        assert config[name] != cls(units=4).get_config()[name]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_numbers_can_be_read(case):
+    layer = case.layer()
+    for name, value in case.numbers.items() if "rule" not in case.options else ():
+        assert getattr(layer, name) == getattr(layer.cell, name) == value

@@ -1,0 +1,143 @@
+"""Dtype policies: everything finite, and slots in float32 within a call."""
+
+import keras
+import numpy as np
+import pytest
+import reference
+from cases import REPRESENTATIVES as CASES
+from harness import BACKEND, array, assert_close, gradients, normal, randomise, run, weights_of
+from keras import ops
+
+import keras_momentum_rnn as kmr
+
+POLICIES = ["float32", "mixed_bfloat16", "mixed_float16"]
+if BACKEND != "jax":  # JAX computes in float64 only where a flag says so
+    POLICIES.append("float64")
+INPUTS = {
+    "zero": lambda rng: np.zeros((2, 20, 3), "float32"),
+    "huge": lambda rng: normal(rng, 2, 20, 3, scale=1e3),
+    "long": lambda rng: normal(rng, 1, 4096, 3),
+}
+
+
+def kinds():
+    for case in CASES:
+        for policy in POLICIES:
+            for kind in INPUTS:
+                # A long loop takes seconds: in the narrowest type alone.
+                if kind != "long" or policy == "mixed_float16":
+                    yield pytest.param(case, policy, kind, id=f"{case.id}-{policy}-{kind}")
+
+
+@pytest.mark.parametrize("case, policy, kind", kinds())
+def test_finite(case, policy, kind):
+    rng = np.random.default_rng(0)
+    x = INPUTS[kind](rng)
+    layer = case.layer(4, dtype=policy, return_sequences=True, return_state=True)
+    layer.build(x.shape)
+    results = run(layer, x)
+    for result in results:
+        assert np.all(np.isfinite(result))
+    cotangents = [np.ones(r.shape, "float32") for r in results]
+    cotangents[1:] = [0 * c for c in cotangents[1:]]
+    for gradient in gradients(layer, x, cotangents).values():
+        assert np.all(np.isfinite(gradient.astype("float32")))
+
+
+@pytest.mark.skipif(
+    BACKEND == "jax", reason="JAX computes in float64 only where a flag says so"
+)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_float64_is_exact(case):
+    rng = np.random.default_rng(0)
+    x = normal(rng, 2, 30, 3)
+    layer = case.layer(4, dtype="float64", return_sequences=True)
+    layer.build(x.shape)
+    randomise(layer, rng)
+    expected, _ = reference.run(
+        case.cell(),
+        case.rule,
+        case.numbers,
+        weights_of(layer),
+        x.astype("float64"),
+        formulation=case.formulation,
+    )
+    np.testing.assert_allclose(array(layer(x)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("stateful", [False, True])
+def test_velocity_does_not_stall_in_half_precision(policy, stateful):
+    """A constant input at momentum 0.99 and step size 0.6 drives v to 60.
+
+    In bfloat16 it would stop at 32.5; a stateful layer must not round it between calls.
+    """
+    layer = kmr.MomentumLSTM(
+        2, momentum=0.99, stateful=stateful, return_state=True, dtype=policy
+    )
+    x = np.ones((1, 100, 1), "float32")
+    layer.build(x.shape)
+    layer.cell.kernel.assign(np.ones((1, 8)))
+    layer.cell.bias.assign(np.zeros(8))
+    if stateful:
+        for _ in range(20):
+            run(layer, x)
+        v = array(layer.states[2])
+    else:
+        states = []
+        for _ in range(20):  # carried by hand, as an encoder and a decoder do
+            _, *states = layer(x, initial_state=states or None)
+        v = array(states[2])
+    np.testing.assert_allclose(v, 60, rtol=2e-3)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_counter_does_not_stop_at_256(policy):
+    layer = kmr.NAGLSTM(2, return_state=True, stateful=True, dtype=policy)
+    for _ in range(3):
+        run(layer, np.zeros((1, 101, 1), "float32"))
+    assert array(layer.states[3]).item() == 303
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_second_moment_neither_overflows_nor_vanishes_in_half_precision(policy):
+    layer = kmr.RMSPropLSTM(2, step_size=1.0, epsilon=1e-16, dtype=policy)
+    layer.build((1, 5, 1))
+    layer.cell.kernel.assign(np.ones((1, 8)))
+    layer.cell.bias.assign(np.zeros(8))
+    states = [ops.zeros((1, size)) for size in layer.state_size]
+    drives = []
+    for scale in (1e-3, 1e3):  # squares of 1e-6, and of 1e6, beyond float16
+        u = ops.cast(ops.cast(np.full((1, 8), scale), layer.compute_dtype), "float32")
+        drive, slots = layer.cell.advance(u, states[2:])
+        np.testing.assert_allclose(array(slots[0]), 0.1 * scale**2, rtol=1e-2)
+        drives.append(array(ops.cast(drive, "float32")))
+    np.testing.assert_allclose(drives, 1 / np.sqrt(0.1), rtol=1e-2)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision_is_close_to_float32(case, policy):
+    rng = np.random.default_rng(0)
+    x = normal(rng, 2, 12, 3)
+    layer = case.layer(4)
+    layer.build(x.shape)
+    randomise(layer, rng, scale=0.3)
+    config = {**layer.get_config(), "dtype": policy}
+    half = case.layer_class.from_config(config)
+    half.build(x.shape)
+    half.set_weights(layer.get_weights())
+    assert keras.backend.standardize_dtype(half(x).dtype) == half.compute_dtype
+    assert_close(run(half, x)[0], run(layer, x)[0], tolerance=0.05)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_trains_in_mixed_precision(case):
+    rng = np.random.default_rng(0)
+    x = normal(rng, 8, 5, 3)
+    model = keras.Sequential(
+        [case.layer(4, dtype="mixed_float16", dropout=0.1), keras.layers.Dense(1)]
+    )
+    model.compile("adam", "mse")
+    history = model.fit(x, x.sum(axis=(1, 2)), epochs=2, verbose=0)
+    assert np.all(np.isfinite(history.history["loss"]))

@@ -1,0 +1,158 @@
+"""The layers equal the numbers of the cells released with the papers."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from harness import assert_close, gradients, named_weights, run
+
+import keras_momentum_rnn as kmr
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def released_restart(d):
+    period = int(d["F"]) or 1000
+    return kmr.SRLSTM, {"restart_period": period, "formulation": "released"}, "v"
+
+
+# name: (file -> layer, its numbers, the slots in the file)
+LSTM_FILES = {
+    "lstm": lambda d: (kmr.MomentumLSTM, {"momentum": 0.0, "step_size": 1.0}, ""),
+    "momentum_lstm": lambda d: (kmr.MomentumLSTM, {"momentum": float(d["mu"])}, "v"),
+    "adam_lstm": lambda d: (
+        kmr.AdamLSTM,
+        {"momentum": float(d["mu"]), "beta": float(d["beta"]), "epsilon": 1e-16},
+        "vm",
+    ),
+    "rmsprop_lstm": lambda d: (
+        kmr.RMSPropLSTM,
+        {"beta": float(d["beta"]), "epsilon": 1e-16},
+        "m",
+    ),
+    "nesterov_lstm": released_restart,
+    "nesterov_lstm_restart": released_restart,
+}
+PARAMETERS = {
+    "kernel": "x2h.weight",
+    "bias": "x2h.bias",
+    "recurrent_kernel": "h2h.weight",
+    "recurrent_bias": "h2h.bias",
+}
+
+
+@pytest.mark.parametrize("draw", ["", "_1"])
+@pytest.mark.parametrize("name", LSTM_FILES)
+def test_lstm_equals_released_code(name, draw):
+    with np.load(GOLDEN / f"{name}{draw}.npz") as file:
+        golden = dict(file)
+    layer_class, numbers, slots = LSTM_FILES[name](golden)
+    numbers = {"step_size": float(golden["s"]), **numbers}
+    x = golden["x"].astype("float32")
+    layer = layer_class(
+        golden["outputs"].shape[2],
+        return_sequences=True,
+        return_state=True,
+        use_recurrent_bias=True,
+        **numbers,
+    )
+    layer.build(x.shape)
+    for weight in layer.trainable_weights:
+        weight.assign(golden[f"param.{PARAMETERS[weight.name]}"].T)
+
+    results = run(layer, x)
+    expected = [golden["outputs"], *(golden[f"final.{s}"] for s in f"hc{slots}")]
+    for actual, e in zip(results, expected):
+        assert_close(actual, e)
+
+    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
+    actual = gradients(layer, x, [c.astype("float32") for c in cotangents])
+    assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
+    for name, released in PARAMETERS.items():
+        assert_close(actual[name], golden[f"grad.{released}"].T, tolerance=5e-5)
+
+
+def regated(array, order, wanted):
+    """Reorder the gates, along the first axis, from one order to another."""
+    parts = dict(zip(order, np.split(array, len(order))))
+    return np.concatenate([parts[gate] for gate in wanted])
+
+
+def shell_parameters(golden, prefix):
+    """Kernel, recurrent kernel and bias of LSTM gates [x, h] -> i, f, o, c."""
+    weight = regated(golden[f"{prefix}Gates.weight"], "ifoc", "ifco").T
+    bias = regated(golden[f"{prefix}Gates.bias"], "ifoc", "ifco")
+    units = weight.shape[1] // 4
+    return {"kernel": weight[:-units], "recurrent_kernel": weight[-units:], "bias": bias}
+
+
+def mcrm_memory(golden, prefix):
+    gru = f"{prefix}cell_core.gru."
+    biases = [regated(golden[f"{gru}bias_{side}"], "rzn", "zrn") for side in ("ih", "hh")]
+    return {
+        "memory.kernel": regated(golden[f"{gru}weight_ih"], "rzn", "zrn").T,
+        "memory.recurrent_kernel": regated(golden[f"{gru}weight_hh"], "rzn", "zrn").T,
+        "memory.bias": np.stack(biases),
+    }
+
+
+def nested_memory(golden, prefix):
+    inner = shell_parameters(golden, f"{prefix}cell_core.")
+    return {f"memory.{name}": value for name, value in inner.items()}
+
+
+NESTED_FILES = {
+    "mcrm": (kmr.MCRM, mcrm_memory, ["h", "c"]),
+    "nested_lstm": (kmr.NestedLSTM, nested_memory, ["h", "c", "inner_c"]),
+}
+
+
+@pytest.mark.parametrize("draw", ["", "_1"])
+@pytest.mark.parametrize("name", NESTED_FILES)
+def test_nested_equals_released_code(name, draw):
+    with np.load(GOLDEN / f"{name}{draw}.npz") as file:
+        golden = dict(file)
+    layer_class, memory, states = NESTED_FILES[name]
+    x = golden["x"].astype("float32")
+    layer = layer_class(golden["outputs"].shape[2], return_sequences=True, return_state=True)
+    layer.build(x.shape)
+    values = {**shell_parameters(golden, "param."), **memory(golden, "param.")}
+    for weight_name, weight in named_weights(layer).items():
+        weight.assign(values[weight_name])
+    results = run(layer, x)
+    expected = [golden["outputs"], *(golden[f"final.{s}"] for s in states)]
+    assert len(results) == len(expected)
+    for actual, e in zip(results, expected):
+        assert_close(actual, e)
+
+    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
+    actual = gradients(layer, x, [c.astype("float32") for c in cotangents])
+    assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
+    expected = {**shell_parameters(golden, "grad."), **memory(golden, "grad.")}
+    assert set(actual) == {"x", *expected}
+    for weight_name, gradient in expected.items():
+        assert_close(actual[weight_name], gradient, tolerance=5e-5)
+
+
+@pytest.mark.parametrize(
+    "features, outputs, total, sizes",
+    [
+        (
+            1,
+            10,
+            152e3,
+            {"SimpleRNN": 384, "GRU": 222, "LSTM": 192, "NestedLSTM": 97, "MCRM": 108},
+        ),
+        (2, 1, 95e3, {"SimpleRNN": 308, "GRU": 177, "LSTM": 153, "NestedLSTM": 77, "MCRM": 85}),
+    ],
+    ids=["sequential_mnist", "adding"],
+)
+def test_parameter_counts_of_the_mcrm_paper(features, outputs, total, sizes):
+    """Its Table 2, within 2 %: it prints the sizes of NLSTM and MCRM for MNIST swapped."""
+    for name, units in sizes.items():
+        layer_class = getattr(kmr, name, None) or getattr(keras.layers, name)
+        model = keras.Sequential(
+            [keras.Input((None, features)), layer_class(units), keras.layers.Dense(outputs)]
+        )
+        assert abs(model.count_params() - total) < 0.02 * total, name

@@ -1,0 +1,152 @@
+"""Rules: their identities, and rules that a user writes."""
+
+import keras
+import numpy as np
+import pytest
+from harness import array, assert_close, gradients, normal, randomise, run
+from keras import ops
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn import rules
+
+X = normal(np.random.default_rng(2), 2, 9, 3)
+
+
+def same_weights(*layers):
+    rng = np.random.default_rng(4)
+    for layer in layers:
+        layer.build(X.shape)
+    randomise(layers[0], rng)
+    for layer in layers[1:]:
+        layer.set_weights(layers[0].get_weights())
+    return layers
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (
+            (kmr.RMSPropLSTM, {"beta": 0.8}),
+            (kmr.AdamLSTM, {"momentum": 0.0, "beta": 0.8}),
+        ),
+        (
+            (kmr.SRLSTM, {"restart_period": 1}),
+            (kmr.MomentumLSTM, {"momentum": 0.0, "step_size": 0.9}),
+        ),
+        ((kmr.SRLSTM, {"restart_period": 9}), (kmr.NAGLSTM, {})),
+    ],
+    ids=["rmsprop_is_adam_at_0", "period_1_is_momentum_0", "long_period_is_nag"],
+)
+def test_identities(one, other):
+    one, other = same_weights(one[0](4, **one[1]), other[0](4, **other[1]))
+    assert_close(run(one, X)[0], run(other, X)[0], tolerance=1e-6)
+
+
+def test_released_restart_at_period_1_is_the_plain_layer_of_the_other_sign():
+    plain, released = same_weights(
+        keras.layers.LSTM(4),
+        kmr.SRLSTM(4, restart_period=1, step_size=1.0, formulation="released"),
+    )
+    plain.cell.kernel.assign(-array(released.cell.kernel))
+    plain.cell.bias.assign(-array(released.cell.bias))
+    assert_close(run(released, X)[0], run(plain, X)[0], tolerance=1e-6)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Averaging(rules.Rule):
+    """g_t = decay g_{t-1} + (1 - decay) u_t."""
+
+    def __init__(self, decay=0.9):
+        self.decay = decay
+
+    def slot_sizes(self, width):
+        return [width]
+
+    def update(self, u, slots):
+        (g,) = slots
+        g = self.decay * g + (1 - self.decay) * u
+        return g, [g]
+
+    def get_config(self):
+        return {"decay": self.decay}
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class LearnedMomentum(rules.Rule):
+    """Heavy ball whose momentum is a weight: mu = sigmoid(a)."""
+
+    def slot_sizes(self, width):
+        return [width]
+
+    def build(self, add_weight):
+        self.a = add_weight(shape=(), initializer="zeros", name="momentum_logit")
+
+    def update(self, u, slots):
+        (v,) = slots
+        v = ops.sigmoid(self.a) * v + u
+        return v, [v]
+
+    def get_config(self):
+        return {}
+
+
+def test_own_rule_computes_what_it_says():
+    averaging, heavy_ball = same_weights(
+        kmr.RuleLSTM(4, rule=Averaging(0.8)),
+        kmr.MomentumLSTM(4, momentum=0.8, step_size=0.2),
+    )
+    assert_close(run(averaging, X)[0], run(heavy_ball, X)[0], tolerance=1e-6)
+
+
+@pytest.mark.parametrize("rule", [Averaging(0.7), LearnedMomentum()], ids=["fixed", "learned"])
+def test_own_rule_saves_with_the_model(rule, tmp_path):
+    model = keras.Sequential([keras.Input((None, 3)), kmr.RuleLSTM(4, rule=rule)])
+    randomise(model.layers[0], np.random.default_rng(0))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert type(loaded.layers[0].rule) is type(rule)
+    assert loaded.layers[0].rule.get_config() == rule.get_config()
+    assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
+
+
+def test_learned_momentum_has_the_right_gradient():
+    learned = kmr.RuleLSTM(4, rule=LearnedMomentum())
+    learned.build(X.shape)
+    randomise(learned, np.random.default_rng(3))
+    cotangent = normal(np.random.default_rng(5), 2, 4)
+    actual = gradients(learned, X, [cotangent])["momentum_logit"]
+
+    def loss(a):
+        learned.cell.rule.a.assign(a)
+        return float(np.sum(run(learned, X)[0].astype("float64") * cotangent))
+
+    a = float(array(learned.cell.rule.a))
+    assert abs(actual) > 1e-2
+    np.testing.assert_allclose(actual, (loss(a + 0.01) - loss(a - 0.01)) / 0.02, rtol=2e-2)
+
+
+def test_two_layers_never_share_a_rule():
+    rule = LearnedMomentum()
+    one, other = kmr.RuleLSTM(2, rule=rule), kmr.RuleLSTM(2, rule=rule)
+    one.build(X.shape)
+    other.build(X.shape)
+    assert one.rule.a is not other.rule.a
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        rules.HeavyBall(0.3, 0.4),
+        rules.NAG(0.5),
+        rules.ScheduledRestart(7, 0.4),
+        rules.Adam(0.3, 0.4, 0.5, 1e-7),
+        rules.RMSProp(0.4, 0.5, 1e-7),
+    ],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_rules_serialise(rule):
+    config = keras.saving.serialize_keras_object(rule)
+    again = rules.get(config)
+    assert type(again) is type(rule)
+    assert again.get_config() == rule.get_config()
+    assert config["registered_name"] == f"keras_momentum_rnn>{type(rule).__name__}"

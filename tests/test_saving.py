@@ -1,0 +1,162 @@
+"""`.keras` files: round trips, fresh processes, other backends, files of earlier releases."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from cases import CASES
+from harness import BACKEND, assert_close, normal, randomise
+
+GOLDEN = Path(__file__).parent / "golden"
+X = normal(np.random.default_rng(8), 2, 5, 3)
+
+LOAD = """
+import sys
+import numpy as np
+import keras
+before = set(sys.modules)
+import keras_momentum_rnn
+model = keras.models.load_model(sys.argv[1])
+np.save(sys.argv[3], model.predict(np.load(sys.argv[2]), verbose=0))
+"""
+
+
+def model_of(*layers):
+    model = keras.Sequential([keras.Input((None, 3)), *layers, keras.layers.Dense(2)])
+    rng = np.random.default_rng(9)
+    for weight in model.trainable_weights:
+        weight.assign(normal(rng, *weight.shape, scale=0.5))
+    return model
+
+
+def all_layers():
+    """One model that holds every layer under test, some wrapped."""
+    layers = []
+    for i, case in enumerate(CASES):
+        layer = case.layer(3, return_sequences=True, dropout=0.1)
+        layers.append(layer if i % 4 else keras.layers.Bidirectional(layer))
+    return model_of(*layers, keras.layers.RNN(CASES[0].layer(3).cell))
+
+
+def predict_elsewhere(path, folder, backend):
+    """Load and predict in a fresh process that imports the package and nothing more."""
+    np.save(folder / "x.npy", X)
+    subprocess.run(
+        [sys.executable, "-c", LOAD, path, folder / "x.npy", folder / "y.npy"],
+        check=True,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+    )
+    return np.load(folder / "y.npy")
+
+
+def recurrent_layers(model):
+    """The first layer of a model, or both directions of it."""
+    layer = model.layers[0]
+    if isinstance(layer, keras.layers.Bidirectional):
+        return [layer.forward_layer, layer.backward_layer]
+    return [layer]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "bidirectional"])
+def test_round_trip(case, wrapped, tmp_path):
+    options = {
+        "return_sequences": True,
+        "use_recurrent_bias": True,
+        "recurrent_dropout": 0.2,
+        "kernel_regularizer": "l2",
+        "seed": 3,
+        "use_cudnn": False,
+    }
+    layer = case.layer(4, **case.takes(options))
+    model = model_of(keras.layers.Bidirectional(layer) if wrapped else layer)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for old, new in zip(recurrent_layers(model), recurrent_layers(loaded)):
+        assert new.get_config() == old.get_config()
+    assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-7)
+
+
+def test_weights_file_round_trip(tmp_path):
+    model = all_layers()
+    model.save_weights(tmp_path / "model.weights.h5")
+    expected = model.predict(X, verbose=0)
+    for weight in model.trainable_weights:
+        weight.assign(np.zeros(weight.shape))
+    model.load_weights(tmp_path / "model.weights.h5")
+    assert_close(model.predict(X, verbose=0), expected, tolerance=1e-7)
+
+
+def test_every_backend_predicts_the_same_in_a_fresh_process(tmp_path):
+    model = all_layers()
+    model.save(tmp_path / "model.keras")
+    expected = model.predict(X, verbose=0)
+    assert np.ptp(expected) > 0.1
+    for backend in filter(importlib.util.find_spec, ("tensorflow", "jax", "torch")):
+        actual = predict_elsewhere(tmp_path / "model.keras", tmp_path, backend)
+        assert_close(actual, expected, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.keras")), ids=lambda path: path.stem)
+def test_file_of_an_earlier_release_loads(path):
+    model = keras.models.load_model(path)
+    with np.load(path.with_suffix(".predictions.npz")) as file:
+        assert_close(model.predict(file["x"], verbose=0), file["y"], tolerance=1e-5)
+
+
+def test_there_is_a_file_for_each_family():
+    saved = set()
+    for path in GOLDEN.glob("*.keras"):
+        saved |= {type(layer).__name__ for layer in keras.models.load_model(path).layers}
+    assert {type(case.layer()).__name__ for case in CASES} <= saved
+
+
+def test_optimizer_state_survives(tmp_path):
+    y = np.ones((2, 2))
+    model = model_of(CASES[0].layer(4))
+    model.compile("adam", "mse")
+    model.fit(X, y, epochs=2, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for m in (model, loaded):
+        m.fit(X, y, epochs=2, verbose=0)
+    assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
+
+
+def test_import_brings_no_backend_of_its_own():
+    """With keras imported, the package adds its own modules and no others' but the stdlib."""
+    code = (
+        "import sys, keras; before = set(sys.modules); import keras_momentum_rnn; "
+        "import json; print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env={**os.environ, "KERAS_BACKEND": BACKEND},
+        capture_output=True,
+        text=True,
+    ).stdout
+    added = {name.split(".")[0] for name in json.loads(out.splitlines()[-1])}
+    assert added - set(sys.stdlib_module_names) == {"keras_momentum_rnn"}
+
+
+def test_names_are_registered_under_the_package():
+    for case in CASES:
+        for cls in (case.layer_class, type(case.layer().cell)):
+            name = keras.saving.get_registered_name(cls)
+            assert name == f"keras_momentum_rnn>{cls.__name__}"
+
+
+def test_randomised_layers_differ():
+    """The helper that gives random weights does so: otherwise many tests say nothing."""
+    layer = CASES[0].layer()
+    layer.build(X.shape)
+    randomise(layer, np.random.default_rng(0))
+    assert np.ptp(np.asarray(layer.get_weights()[0])) > 0.1

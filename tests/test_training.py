@@ -1,0 +1,118 @@
+"""Models train with fit on every backend; a compiled step is traced once."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from cases import REPRESENTATIVES as CASES
+from harness import BACKEND, array, assert_close, normal, randomise, run
+
+RNG = np.random.default_rng(0)
+X = normal(RNG, 32, 8, 3)
+Y = np.tanh(X.sum(axis=(1, 2)))[:, None]
+
+COMPILED_WITH_EVERY_OPTION = {"AdamLSTM", "SRLSTM-released", "MCRM-momentum"}
+
+pytestmark = pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+
+
+def model_of(case, **options):
+    return keras.Sequential(
+        [keras.Input((None, 3)), case.layer(8, **options), keras.layers.Dense(1)]
+    )
+
+
+def test_loss_falls(case):
+    model = model_of(case, dropout=0.05)
+    model.compile(keras.optimizers.Adam(0.02), "mse")
+    losses = model.fit(X, Y, batch_size=16, epochs=12, verbose=0).history["loss"]
+    assert np.all(np.isfinite(losses))
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="PyTorch traces nothing")
+def test_training_step_is_traced_once(case):
+    model = model_of(case)
+    model.compile("adam", "mse")
+    cell = type(model.layers[0].cell)
+    calls = []
+    original = cell.stepper
+
+    def counting(self, training=False):
+        calls.append(training)
+        return original(self, training)
+
+    model.train_on_batch(X, Y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell, "stepper", counting)
+        for _ in range(4):
+            model.train_on_batch(X, Y)
+    assert calls == []
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras compiles no PyTorch model by default")
+@pytest.mark.parametrize("option", ["plain", "dropout", "backwards", "unroll"])
+def test_jit_compile(case, option):
+    if option != "plain" and case.id not in COMPILED_WITH_EVERY_OPTION:
+        pytest.skip(
+            "compiling takes seconds: every option with three layers, one with the rest"
+        )
+    options = {
+        "plain": {},
+        "dropout": {"dropout": 0.2, "recurrent_dropout": 0.2},
+        "backwards": {"go_backwards": True},
+        "unroll": {"unroll": True},
+    }[option]
+    model = keras.Sequential(
+        [keras.Input((8, 3)), case.layer(8, **options), keras.layers.Dense(1)]
+    )
+    model.compile("sgd", "mse", jit_compile=True)
+    losses = model.fit(X, Y, epochs=3, verbose=0).history["loss"]
+    assert np.all(np.isfinite(losses))
+    eager = run(model.layers[0], X)[0]
+    kernel, bias = (array(w) for w in model.layers[1].weights)
+    assert_close(model.predict(X, verbose=0), eager @ kernel + bias, tolerance=1e-5)
+
+
+def test_masked_model_trains_under_jit(case):
+    tokens = np.random.default_rng(0).integers(0, 4, (16, 6))
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(4, 3, mask_zero=True),
+            keras.layers.Bidirectional(case.layer(4, return_sequences=True)),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile("sgd", "mse", jit_compile="auto")
+    losses = model.fit(tokens, tokens[..., None] / 4, epochs=2, verbose=0).history["loss"]
+    assert np.all(np.isfinite(losses))
+
+
+def test_dropout_acts_in_training_only_and_follows_its_seed(case):
+    one, same, other = (case.layer(8, dropout=0.5, seed=s) for s in (1, 1, 100))
+    one.build(X.shape)
+    randomise(one, RNG)
+    for layer in (same, other):
+        layer.build(X.shape)
+        for target, source in zip(layer.trainable_weights, one.trainable_weights):
+            target.assign(source)
+    # Keras draws masks at every call, used or not: equal seeds need equal calls.
+    assert_close(run(one, X)[0], run(other, X)[0], tolerance=1e-6)
+    assert_close(run(one, X)[0], run(same, X)[0], tolerance=1e-6)
+    run(same, X)
+    trained = run(one, X, training=True)[0]
+    assert_close(run(same, X, training=True)[0], trained, tolerance=1e-6)
+    assert np.abs(run(other, X, training=True)[0] - trained).max() > 1e-2
+    assert np.abs(run(one, X, training=True)[0] - trained).max() > 1e-2
+
+
+def test_signatures(case):
+    """The class shows the arguments of the constructor, the layer those of its call."""
+    layer = case.layer()
+    shown = inspect.signature(type(layer)).parameters
+    numbers = () if "rule" in case.options else case.numbers
+    assert {"units", "return_sequences", *case.options, *numbers} <= set(shown)
+    called = set(inspect.signature(layer.call).parameters)
+    assert called == {"sequences", "initial_state", "mask", "training"}
+    assert "units" not in inspect.signature(layer).parameters

@@ -1,0 +1,248 @@
+"""Layers in Keras's wrappers and models, cells in Keras's RNN."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+import numpy as np
+import pytest
+from cases import REPRESENTATIVES as CASES
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    named_weights,
+    normal,
+    randomise,
+    run,
+)
+from masks import MASKS
+
+BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
+X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
+
+pytestmark = pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+
+
+def built(case, **options):
+    layer = case.layer(UNITS, **options)
+    layer.build(X.shape)
+    randomise(layer, np.random.default_rng(3))
+    return layer
+
+
+@pytest.mark.parametrize("mask", [None, "holes"])
+def test_bare_cell_in_keras_rnn(case, mask):
+    layer = built(case, return_sequences=True, return_state=True)
+    bare = keras.layers.RNN(layer.cell, return_sequences=True, return_state=True)
+    call = {} if mask is None else {"mask": MASKS[mask](BATCH, TIME)}
+    for a, e in zip(run(bare, X, **call), run(layer, X, **call)):
+        assert_close(a, e, tolerance=1e-6)
+
+
+def test_stacked_cells_equal_stacked_layers(case):
+    one, two = case.layer(UNITS, return_sequences=True), case.layer(2)
+    stack = keras.layers.RNN(keras.layers.StackedRNNCells([one.cell, two.cell]))
+    stack.build(X.shape)
+    assert_close(run(stack, X)[0], run(two, run(one, X)[0])[0], tolerance=1e-6)
+
+
+@pytest.mark.parametrize("merge_mode", ["sum", "mul", "ave", "concat", None])
+@pytest.mark.parametrize("return_sequences", [True, False])
+def test_bidirectional(case, merge_mode, return_sequences):
+    layer = case.layer(UNITS, return_sequences=return_sequences)
+    both = keras.layers.Bidirectional(layer, merge_mode=merge_mode)
+    actual = run(both, X)
+    forward = run(both.forward_layer, X)[0]
+    backward = run(both.backward_layer, X)[0]
+    assert np.abs(forward - backward).max() > 1e-3
+    if return_sequences:
+        backward = backward[:, ::-1]
+    merged = {
+        "sum": lambda: [forward + backward],
+        "mul": lambda: [forward * backward],
+        "ave": lambda: [(forward + backward) / 2],
+        "concat": lambda: [np.concatenate([forward, backward], axis=-1)],
+        None: lambda: [forward, backward],
+    }[merge_mode]()
+    for a, e in zip(actual, merged):
+        assert_close(a, e, tolerance=1e-6)
+
+
+def test_bidirectional_ignores_padding(case):
+    both = keras.layers.Bidirectional(case.layer(UNITS, return_sequences=True))
+    mask = MASKS["right"](BATCH, TIME)
+    actual = run(both, X, mask=mask)[0]
+    for row, length in enumerate(mask.sum(axis=1)):
+        alone = run(both, X[row : row + 1, :length])[0]
+        assert_close(actual[row, :length], alone[0], tolerance=1e-6)
+        assert not actual[row, length:].any()
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_masked_sample_equals_the_sample_without_its_masked_steps(case, mask):
+    layer = built(case, return_state=True)
+    mask = MASKS[mask](BATCH, TIME)
+    actual = run(layer, X, mask=mask)
+    for row in range(BATCH):
+        if mask[row].any():
+            alone = run(layer, X[row : row + 1, mask[row]])
+        else:
+            alone = [np.zeros((1, a.shape[1])) for a in actual]
+        for a, e in zip(actual, alone):
+            assert_close(a[row], e[0], tolerance=2e-6)
+
+
+def test_time_distributed(case):
+    layer = built(case)
+    many = np.stack([X, 2 * X, -X], axis=1)
+    actual = run(keras.layers.TimeDistributed(layer), many)[0]
+    for i in range(3):
+        assert_close(actual[:, i], run(layer, many[:, i])[0], tolerance=1e-6)
+
+
+def test_embedding_mask_reaches_the_layer(case):
+    tokens = np.array([[1, 2, 3, 0, 0], [4, 0, 0, 0, 0], [1, 2, 3, 4, 1]])
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(5, FEATURES, mask_zero=True),
+            case.layer(UNITS),
+        ]
+    )
+    actual = array(model(tokens))
+    assert_close(actual[0], array(model(tokens[:1, :3]))[0], tolerance=1e-6)
+
+
+def test_functional_encoder_decoder_hands_over_the_cell_states(case):
+    source, target = keras.Input((None, FEATURES)), keras.Input((None, FEATURES))
+    encoder = case.layer(UNITS, return_state=True)
+    decoder = case.layer(UNITS, return_sequences=True)
+    count = len(encoder.cell.cell_state_size)
+    _, *states = encoder(source)
+    outputs = decoder(target, initial_state=states[:count])
+    model = keras.Model([source, target], outputs)
+    states = run(encoder, X)[1 : 1 + count]
+    expected = run(decoder, X[:, :4], initial_state=states)[0]
+    assert_close(model.predict([X, X[:, :4]], verbose=0), expected, tolerance=1e-6)
+    if count == 1:
+        one = run(decoder, X[:, :4], initial_state=states[0])[0]
+        assert_close(one, expected, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("mask", [None, "holes"])
+def test_stateful_continues_where_it_stopped(case, mask):
+    whole = built(case, return_sequences=True)
+    stateful = built(case, return_sequences=True, stateful=True)
+    stateful.set_weights([*whole.get_weights(), *stateful.get_weights()[len(whole.weights) :]])
+    mask = None if mask is None else MASKS[mask](BATCH, TIME)
+    call = [{} if mask is None else {"mask": m} for m in (mask, mask, mask)]
+    if mask is not None:
+        call[1], call[2] = {"mask": mask[:, :2]}, {"mask": mask[:, 2:]}
+    expected = run(whole, X, **call[0])[0]
+    first, second = run(stateful, X[:, :2], **call[1])[0], run(stateful, X[:, 2:], **call[2])[0]
+    seen = np.ones((BATCH, TIME, 1), bool)
+    if mask is not None and BACKEND != "jax":
+        # Keras shows 0 before the first step of each call, on all backends but JAX.
+        seen = np.concatenate([np.cumsum(m, 1) > 0 for m in (mask[:, :2], mask[:, 2:])], 1)
+        seen = seen[..., None]
+    actual = np.concatenate([first, second], axis=1)
+    assert_close(np.where(seen, actual, 0), np.where(seen, expected, 0), tolerance=1e-6)
+    stateful.reset_state()
+    assert_close(run(stateful, X[:, :2], **call[1])[0], first, tolerance=1e-6)
+
+
+def test_stateful_trains(case):
+    model = keras.Sequential(
+        [keras.Input(batch_shape=(BATCH, 2, FEATURES)), case.layer(UNITS, stateful=True)]
+    )
+    model.compile("sgd", "mse")
+    for start in (0, 2, 4):
+        loss = model.train_on_batch(X[:, start : start + 2], np.ones((BATCH, UNITS)))
+        assert np.isfinite(loss)
+
+
+def test_dynamic_batch_and_time(case):
+    model = keras.Sequential([keras.Input((None, FEATURES)), case.layer(UNITS)])
+    layer = model.layers[0]
+    for batch, time in ((1, 1), (2, 5), (3, 3)):
+        x = X[:batch, :time]
+        assert_close(model.predict(x, verbose=0), run(layer, x)[0], tolerance=1e-6)
+    assert model.output_shape == (None, UNITS)
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_dynamic_time_with_a_mask(case, zero):
+    """One graph serves lengths that are not known when it is built."""
+    layer = case.layer(UNITS, return_sequences=True, zero_output_for_mask=zero)
+    model = keras.Sequential([keras.layers.Embedding(9, 3, mask_zero=True), layer])
+    for tokens in ([[1, 2, 3, 0]], [[1, 2, 3, 0, 0, 0]]):
+        actual = model.predict(np.array(tokens), verbose=0)
+        expected = array(model(np.array([[1, 2, 3]])))
+        assert_close(actual[:, :3], expected, tolerance=1e-6)
+        held = np.zeros_like(expected[:, -1:]) if zero else expected[:, -1:]
+        assert_close(actual[:, 3:], np.repeat(held, actual.shape[1] - 3, 1), tolerance=1e-6)
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras exports PyTorch models otherwise")
+def test_export_with_unknown_time(case, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    layer = case.layer(UNITS, return_sequences=True)
+    model = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Masking(), layer])
+    model.export(tmp_path / "model", verbose=False)
+    exported = tf.saved_model.load(tmp_path / "model")
+    assert_close(exported.serve(X).numpy(), model.predict(X, verbose=0), tolerance=1e-5)
+
+
+def test_compute_output_shape(case):
+    layer = built(case, return_sequences=True, return_state=True)
+    shapes = [tuple(s) for s in layer.compute_output_shape(X.shape)]
+    assert shapes == [r.shape for r in run(layer, X)]
+
+
+def test_regularizers_and_constraints_reach_every_weight(case):
+    layer = case.layer(
+        UNITS,
+        kernel_regularizer="l2",
+        recurrent_regularizer="l2",
+        bias_regularizer="l2",
+        activity_regularizer="l2",
+        bias_constraint="non_neg",
+        **case.takes({"use_recurrent_bias": True}),
+    )
+    outputs = layer(X)
+    named = named_weights(layer)
+    weights = {name: w for name, w in named.items() if not name.startswith("memory.")}
+    expected = [0.01 * np.sum(array(w) ** 2) for w in weights.values()]
+    expected += [0.01 * np.sum(array(outputs) ** 2) / BATCH]
+    np.testing.assert_allclose(
+        sorted(float(array(loss)) for loss in layer.losses), sorted(expected), rtol=1e-5
+    )
+    assert all((w.constraint is not None) == ("bias" in name) for name, w in weights.items())
+
+
+def test_forget_gates_start_open(case):
+    """Both biases of the LSTM cells start as Keras starts the one: forget gate 1, others 0."""
+    options = {"use_recurrent_bias": True}
+    if not case.takes(options):
+        return
+    layer = case.layer(UNITS, **options)
+    layer.build(X.shape)
+    for bias in (layer.cell.bias, layer.cell.recurrent_bias):
+        expected = np.zeros(4 * UNITS)
+        expected[UNITS : 2 * UNITS] = 1
+        np.testing.assert_array_equal(array(bias), expected)
+
+
+def test_threads_may_share_a_layer(case):
+    """Each thread's states stay its own, whatever the others' batch sizes."""
+    layer = built(case, return_state=True)
+    expected = {size: run(layer, X[:size]) for size in (1, 2, 3)}
+
+    def worker(size):
+        return all(
+            np.allclose(a, e, atol=1e-6)
+            for _ in range(10)
+            for a, e in zip(run(layer, X[:size]), expected[size])
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(worker, expected))
