@@ -85,6 +85,22 @@ class RuleLayer(keras.layers.RNN):
         """Return the class of the cell."""
         return self.cell_class
 
+    def build(self, sequences_shape, initial_state_shape=None):
+        fresh = self.states is None
+        super().build(sequences_shape, initial_state_shape)
+        if self.stateful and fresh:
+            # A dtype policy would round them wherever they are read, and on PyTorch `assign`
+            # would write into the rounded copy. In place, since Keras leaves them untracked.
+            self.states[:] = [
+                keras.Variable(
+                    ops.zeros(state.shape, dtype=self.variable_dtype),
+                    trainable=False,
+                    autocast=False,
+                    name="rnn_state",
+                )
+                for state in self.states
+            ]
+
     def call(self, sequences, initial_state=None, mask=None, training=False):
         """Run the sequence.
 

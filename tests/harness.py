@@ -48,7 +48,12 @@ def run(layer, x, **call):
 
 
 def gradients(layer, x, cotangents, initial_state=None, **call):
-    """Return the gradients of sum(result * cotangent) by x, by initial state, by weight.
+    """Return the gradients alone, as `results_and_gradients`."""
+    return results_and_gradients(layer, x, cotangents, initial_state, **call)[1]
+
+
+def results_and_gradients(layer, x, cotangents, initial_state=None, **call):
+    """Return a layer's results and the gradients of sum(result * cotangent).
 
     Args:
         layer: a built layer.
@@ -57,7 +62,8 @@ def gradients(layer, x, cotangents, initial_state=None, **call):
         initial_state: list of arrays or None.
 
     Returns:
-        dict from "x", "state0", "state1", ... and the names of weights to arrays.
+        The results, a list of arrays, and a dict from "x", "state0", "state1", ... and the
+        names of weights to arrays.
     """
     states = list(initial_state or [])
     names = {id(w): name for name, w in named_weights(layer).items()}
@@ -67,15 +73,15 @@ def gradients(layer, x, cotangents, initial_state=None, **call):
         kwargs = {**call, "initial_state": list(states)} if states else call
         results = run_layer(x, **kwargs)
         results = results if isinstance(results, (list, tuple)) else [results]
-        return sum(
-            ops.sum(ops.cast(r, "float32") * ops.convert_to_tensor(c))
-            for r, c in zip(results, cotangents)
-        )
+        results = [ops.cast(r, "float32") for r in results]
+        pairs = zip(results, cotangents)
+        return sum(ops.sum(r * ops.convert_to_tensor(c)) for r, c in pairs), results
 
-    by_x, by_states, by_weights = _BACKENDS[BACKEND](layer, loss, x, states, weights)
+    results, by_x, by_states, by_weights = _BACKENDS[BACKEND](layer, loss, x, states, weights)
     named = {f"state{i}": g for i, g in enumerate(by_states)}
     named |= {names[id(w)]: g for w, g in zip(weights, by_weights)}
-    return {name: array(g) for name, g in {"x": by_x, **named}.items() if g is not None}
+    named = {name: array(g) for name, g in {"x": by_x, **named}.items() if g is not None}
+    return [array(r) for r in results], named
 
 
 def _tensorflow(layer, loss, x, states, weights):
@@ -87,8 +93,8 @@ def _tensorflow(layer, loss, x, states, weights):
     def function(x, states):
         with tf.GradientTape() as tape:
             tape.watch([x, *states])
-            value = loss(x, states, layer)
-        return tape.gradient(value, [x, states, values])
+            value, results = loss(x, states, layer)
+        return results, *tape.gradient(value, [x, states, values])
 
     # A graph costs a trace, and pays on a long loop.
     return (tf.function(function) if x.shape[1] > 100 else function)(x, states)
@@ -106,7 +112,10 @@ def _jax(layer, loss, x, states, weights):
         return loss(x, states, run_layer)
 
     values = [w.value for w in weights]
-    return jax.grad(function, argnums=(0, 1, 2))(ops.convert_to_tensor(x), states, values)
+    # One program compiles sooner than the many operations that it is made of.
+    function = jax.jit(jax.grad(function, argnums=(0, 1, 2), has_aux=True))
+    by_all, results = function(ops.convert_to_tensor(x), states, values)
+    return results, *by_all
 
 
 def _torch(layer, loss, x, states, weights):
@@ -116,8 +125,9 @@ def _torch(layer, loss, x, states, weights):
     states = [torch.tensor(s, requires_grad=True) for s in states]
     for weight in weights:
         weight.value.grad = None
-    loss(x, states, layer).backward()
-    return x.grad, [s.grad for s in states], [w.value.grad for w in weights]
+    value, results = loss(x, states, layer)
+    value.backward()
+    return results, x.grad, [s.grad for s in states], [w.value.grad for w in weights]
 
 
 _BACKENDS = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}

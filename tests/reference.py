@@ -225,14 +225,18 @@ def run(
     return np.stack(outputs, axis=1), states
 
 
-def gradients(function, arrays, step=1e-30):
-    """Gradients of a real-valued analytic function of a dict of arrays, by complex steps."""
-    result = {}
-    for name, array in arrays.items():
-        gradient = np.zeros(array.shape)
-        for index in np.ndindex(*array.shape):
-            moved = array.astype(complex)
-            moved[index] += 1j * step
-            gradient[index] = function({**arrays, name: moved}).imag / step
-        result[name] = gradient
-    return result
+def directional(function, arrays, directions, step=1e-30):
+    """Derivatives of a real-valued analytic function of a dict of arrays, by complex steps.
+
+    Args:
+        directions: dict of names to a list of arrays, the directions to go in.
+
+    Returns:
+        dict of names to a list of numbers, one for each direction.
+    """
+
+    def derivative(name, direction):
+        moved = {**arrays, name: arrays[name] + 1j * step * direction}
+        return function(moved).imag / step
+
+    return {n: [derivative(n, d) for d in some] for n, some in directions.items()}

@@ -4,8 +4,17 @@ import keras
 import numpy as np
 import pytest
 import reference
-from cases import REPRESENTATIVES as CASES
-from harness import BACKEND, array, assert_close, gradients, normal, randomise, run, weights_of
+from cases import EVERY_RULE_AND_CELL as CASES
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    normal,
+    randomise,
+    results_and_gradients,
+    run,
+    weights_of,
+)
 from keras import ops
 
 import keras_momentum_rnn as kmr
@@ -35,13 +44,12 @@ def test_finite(case, policy, kind):
     x = INPUTS[kind](rng)
     layer = case.layer(4, dtype=policy, return_sequences=True, return_state=True)
     layer.build(x.shape)
-    results = run(layer, x)
-    for result in results:
-        assert np.all(np.isfinite(result))
-    cotangents = [np.ones(r.shape, "float32") for r in results]
-    cotangents[1:] = [0 * c for c in cotangents[1:]]
-    for gradient in gradients(layer, x, cotangents).values():
-        assert np.all(np.isfinite(gradient.astype("float32")))
+    # h at all times counts, the final states do not.
+    shapes = [(*x.shape[:2], 4), *((len(x), size) for size in layer.state_size)]
+    cotangents = [np.ones(shapes[0], "float32"), *(np.zeros(s, "float32") for s in shapes[1:])]
+    results, by_all = results_and_gradients(layer, x, cotangents)
+    for values in [*results, *by_all.values()]:
+        assert np.all(np.isfinite(values.astype("float32")))
 
 
 @pytest.mark.skipif(
@@ -62,7 +70,10 @@ def test_float64_is_exact(case):
         x.astype("float64"),
         formulation=case.formulation,
     )
-    np.testing.assert_allclose(array(layer(x)), expected, atol=1e-12)
+    # Keras's own cells, here a memory, multiply in float32 on PyTorch.
+    narrow = BACKEND == "torch" and hasattr(layer.cell, "memory")
+    tolerance = 1e-6 if narrow else 1e-12
+    np.testing.assert_allclose(array(layer(x)), expected, atol=tolerance)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
@@ -70,33 +81,33 @@ def test_float64_is_exact(case):
 def test_velocity_does_not_stall_in_half_precision(policy, stateful):
     """A constant input at momentum 0.99 and step size 0.6 drives v to 60.
 
-    In bfloat16 it would stop at 32.5; a stateful layer must not round it between calls.
+    In bfloat16 it would stop at 32.5, and rounded to it between calls alone, at 58.75.
     """
     layer = kmr.MomentumLSTM(
         2, momentum=0.99, stateful=stateful, return_state=True, dtype=policy
     )
-    x = np.ones((1, 100, 1), "float32")
+    x = np.ones((1, 10, 1), "float32")
     layer.build(x.shape)
     layer.cell.kernel.assign(np.ones((1, 8)))
     layer.cell.bias.assign(np.zeros(8))
     if stateful:
-        for _ in range(20):
+        for _ in range(100):
             run(layer, x)
         v = array(layer.states[2])
     else:
         states = []
-        for _ in range(20):  # carried by hand, as an encoder and a decoder do
+        for _ in range(100):  # carried by hand, as an encoder and a decoder do
             _, *states = layer(x, initial_state=states or None)
         v = array(states[2])
-    np.testing.assert_allclose(v, 60, rtol=2e-3)
+    np.testing.assert_allclose(v, 60, rtol=1e-4)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_counter_does_not_stop_at_256(policy):
     layer = kmr.NAGLSTM(2, return_state=True, stateful=True, dtype=policy)
-    for _ in range(3):
-        run(layer, np.zeros((1, 101, 1), "float32"))
-    assert array(layer.states[3]).item() == 303
+    for _ in range(2):  # 259 is 260 in bfloat16
+        run(layer, np.zeros((1, 259, 1), "float32"))
+    assert array(layer.states[3]).item() == 518
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])

@@ -46,8 +46,10 @@ def test_stacked_cells_equal_stacked_layers(case):
     assert_close(run(stack, X)[0], run(two, run(one, X)[0])[0], tolerance=1e-6)
 
 
-@pytest.mark.parametrize("merge_mode", ["sum", "mul", "ave", "concat", None])
-@pytest.mark.parametrize("return_sequences", [True, False])
+@pytest.mark.parametrize(
+    "merge_mode, return_sequences",
+    [("sum", True), ("mul", False), ("ave", True), ("concat", True), (None, False)],
+)
 def test_bidirectional(case, merge_mode, return_sequences):
     layer = case.layer(UNITS, return_sequences=return_sequences)
     both = keras.layers.Bidirectional(layer, merge_mode=merge_mode)
