@@ -152,7 +152,8 @@ class HaarSkew(SkewInitializer):
     S = log(R),  R ~ Haar(SO(units)),  angles in (-pi, pi)
     ```
 
-    S is dense, and exp(S) is R (to rounding, which angles near pi magnify).
+    S is dense. By Weyl's formula a uniform rotation has the angles of one, whatever its planes,
+    and planes of their own, uniform too; so are they drawn.
 
     Args:
         seed: int, or None for one drawn from Python's generator. Defaults to None.
@@ -173,25 +174,15 @@ class HaarSkew(SkewInitializer):
     def draw(self, units, dtype):
         if units == 1:
             return ops.zeros((0,), dtype=dtype)
-        normal = keras.random.normal((units, units), dtype=dtype, seed=self.seed)
+        normal = keras.random.normal((2, units, units), dtype=dtype, seed=self.seed)
         q, r = ops.qr(normal)
-        q = q * ops.sign(ops.diag(r))  # the factor whose distribution is Haar's
-        turn = ops.concatenate([ops.sign(ops.det(q))[None], ops.ones(units - 1, dtype=dtype)])
-        return packed(logarithm(q * turn))
-
-
-def logarithm(rotation):
-    """Return the skew-symmetric logarithm of a rotation.
-
-    Its symmetric part has the cosines of the angles a for eigenvalues, its skew part turns
-    the same planes by their sines, and commutes with every function of the first: the
-    logarithm is the skew part times a / sin(a).
-    """
-    transposed = ops.transpose(rotation)
-    cosines, vectors = ops.eigh((rotation + transposed) / 2)
-    sines = ops.sqrt(ops.maximum(1 - cosines * cosines, 1e-7))
-    angles = ops.arccos(ops.clip(cosines, -1.0, 1.0))
-    ratios = ops.where(cosines > 1 - 1e-6, ops.ones_like(cosines), angles / sines)
-    skew = (rotation - transposed) / 2
-    skew = skew @ ((vectors * ratios) @ ops.transpose(vectors))
-    return (skew - ops.transpose(skew)) / 2
+        # With the signs of R's diagonal, Q is uniform on O(units).
+        turned, planes = q * ops.expand_dims(ops.sign(ops.diagonal(r, axis1=1, axis2=2)), 1)
+        flip = ops.expand_dims(ops.sign(ops.det(turned)), 0)
+        turned = turned * ops.concatenate([flip, ops.ones(units - 1, dtype=dtype)])
+        # The symmetric part has each angle's cosine twice, and with odd units a 1 beyond.
+        cosines, _ = ops.eigh((turned + ops.transpose(turned)) / 2)
+        angles = ops.arccos(ops.clip(cosines[: units - 1 : 2], -1.0, 1.0))
+        pairs = 2 * (units // 2)
+        halves = (planes[:, :pairs:2] * angles) @ ops.transpose(planes[:, 1:pairs:2])
+        return packed(halves - ops.transpose(halves))

@@ -143,7 +143,6 @@ REPRESENTATIVES = LSTM_CASES + [
         "MomentumGRU",
         "AdamGRU-reset-before",
         "MomentumDTRIV",
-        "AdamDTRIV-cayley",
         "MCRM-momentum",
         "NestedLSTM",
     }
