@@ -32,16 +32,13 @@ class RuleDTRIV(RuleLayer):
 
     The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long, whatever
     the optimizer, as if S had an optimizer of the same kind and m times the learning rate of
-    its own. For one of another kind, use `keras.optimizers.MultiOptimizer` (from Keras 3.11
-    on) and leave m at 1:
+    its own. For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
+    (3.15 does, 3.10 does not), and leave m at 1:
 
     ```python
-    def optimizer_of(variable):
-        if variable.name == "skew":
-            return keras.optimizers.RMSprop(2e-4)
-        return keras.optimizers.Adam(1e-3)
-
-    model.compile(keras.optimizers.MultiOptimizer(optimizer_of), "mse")
+    of_skew = keras.optimizers.RMSprop(2e-4)
+    choice = keras.optimizers.OptimizerMap(keras.optimizers.Adam(1e-3), {".*/skew": of_skew})
+    model.compile(keras.optimizers.MultiOptimizer(choice), "mse")
     ```
 
     Each of its optimizers clips the gradients of its own weights alone.
