@@ -177,7 +177,8 @@ class HaarSkew(SkewInitializer):
         normal = keras.random.normal((2, units, units), dtype=dtype, seed=self.seed)
         q, r = ops.qr(normal)
         # With the signs of R's diagonal, Q is uniform on O(units).
-        turned, planes = q * ops.expand_dims(ops.sign(ops.diagonal(r, axis1=1, axis2=2)), 1)
+        q = q * ops.expand_dims(ops.sign(ops.diagonal(r, axis1=1, axis2=2)), 1)
+        turned, planes = q[0], q[1]
         flip = ops.expand_dims(ops.sign(ops.det(turned)), 0)
         turned = turned * ops.concatenate([flip, ops.ones(units - 1, dtype=dtype)])
         # The symmetric part has each angle's cosine twice, and with odd units a 1 beyond.

@@ -125,12 +125,16 @@ def test_the_rotation_is_computed_once_per_call(unroll, monkeypatch):
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("units", [1, 2, 5])
-@pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
+@pytest.mark.parametrize(
+    "units, parametrization", [(1, "expm"), (1, "cayley"), (2, "expm"), (5, "cayley")]
+)
 def test_small_and_odd_sizes_train(units, parametrization):
-    layer = kmr.MomentumDTRIV(units, parametrization=parametrization, rebase_every=1)
+    layer = kmr.MomentumDTRIV(
+        units, parametrization=parametrization, rebase_every=1, unroll=True
+    )
     model = keras.Sequential([keras.Input((3, 2)), layer])
-    model.compile(keras.optimizers.Adam(0.1, clipnorm=1.0), "mse")
+    optimizer = keras.optimizers.Adam(0.1, clipnorm=1.0)
+    model.compile(optimizer, "mse", jit_compile=BACKEND == "jax")
     before = array(layer.cell.recurrent_matrix())
     x = normal(np.random.default_rng(0), 8, 3, 2)
     model.fit(x, x[:, -1, :1] + np.zeros((8, units)), epochs=3, verbose=0)

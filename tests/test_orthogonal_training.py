@@ -76,8 +76,13 @@ def model_of(**options):
     keras.utils.set_random_seed(5)
     # A positive bias: no unit is silent, and every gradient is one.
     options = {"modrelu_bias_initializer": keras.initializers.Constant(0.5), **options}
-    layer = kmr.DTRIV(UNITS, **options)
+    layer = kmr.DTRIV(UNITS, unroll=True, **options)
     return keras.Sequential([keras.Input((3, 2)), layer]), layer
+
+
+def compile_for(model, optimizer):
+    """XLA would take seconds for each model; JAX without it, too."""
+    model.compile(optimizer, "mse", jit_compile=BACKEND == "jax")
 
 
 def train(model, updates=range(UPDATES)):
@@ -92,9 +97,18 @@ def assert_trained_alike(layer, expected, tolerance=5e-5):
         assert_close(array(getattr(layer.cell, name)), weights[name], tolerance=tolerance)
 
 
-@pytest.mark.parametrize("rebase_every", [None, 1, 3])
-@pytest.mark.parametrize("optimizer", [SGD, RMSprop, Adam], ids=lambda c: c.__name__)
-@pytest.mark.parametrize("multiplier", [1.0, 0.3])
+@pytest.mark.parametrize(
+    "optimizer, multiplier, rebase_every",
+    [
+        (SGD, 1.0, None),
+        (SGD, 0.3, 3),
+        (RMSprop, 0.3, None),
+        (RMSprop, 1.0, 1),
+        (RMSprop, 0.3, 3),
+        (Adam, 0.3, 1),
+        (Adam, 0.3, 3),
+    ],
+)
 def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
     """Rates, moments and bases are those of the papers' code.
 
@@ -110,7 +124,7 @@ def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
         lambda name: optimizer(rate * multiplier if name == "skew" else rate),
         rebase_every,
     )
-    model.compile(getattr(keras.optimizers, optimizer.__name__)(rate), "mse")
+    compile_for(model, getattr(keras.optimizers, optimizer.__name__)(rate))
     before = array(layer.cell.recurrent_matrix())
     train(model)
     assert np.abs(array(layer.cell.recurrent_matrix()) - before).max() > 0.01
@@ -118,22 +132,19 @@ def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
     assert_trained_alike(layer, expected)
 
 
-@pytest.mark.parametrize("parametrization", ["expm", "cayley"])
-def test_the_base_matters(parametrization):
-    """What the test above compares: bases and rates each lead elsewhere."""
+def test_bases_and_rates_matter():
+    """What the test above compares: each leads elsewhere."""
     ends = []
     for rebase_every, multiplier in itertools.product((None, 1, 3), (1.0, 0.3)):
-        model, layer = model_of(
-            rebase_every=rebase_every,
-            recurrent_lr_multiplier=multiplier,
-            parametrization=parametrization,
-            recurrent_initializer="keras_momentum_rnn>HaarSkew",
+        _, layer = model_of()
+        _, q = trained_in_numpy(
+            layer,
+            lambda name, m=multiplier: Adam(0.1 * m if name == "skew" else 0.1),
+            rebase_every,
         )
-        model.compile(keras.optimizers.RMSprop(0.1), "mse")
-        train(model)
-        ends.append(array(layer.cell.recurrent_matrix()))
+        ends.append(q)
     for one, other in itertools.combinations(ends, 2):
-        assert np.abs(one - other).max() > 1e-4
+        assert np.abs(one - other).max() > 1e-3
 
 
 @pytest.mark.skipif(
@@ -147,7 +158,7 @@ def test_multi_optimizer_trains_the_skew_part_by_another_kind():
     )
     of_skew = keras.optimizers.RMSprop(0.02)
     choice = keras.optimizers.OptimizerMap(keras.optimizers.Adam(0.05), {".*/skew": of_skew})
-    model.compile(keras.optimizers.MultiOptimizer(choice), "mse")
+    compile_for(model, keras.optimizers.MultiOptimizer(choice))
     train(model)
     assert_trained_alike(layer, expected)
 
@@ -164,7 +175,7 @@ def test_regulariser_penalises_the_skew_part_as_it_counts_from_the_base():
         rebase_every=3,
         penalty=0.2,
     )
-    model.compile(keras.optimizers.SGD(0.06), "mse")
+    compile_for(model, keras.optimizers.SGD(0.06))
     train(model)
     assert_trained_alike(layer, expected)
     moved = array(layer.cell.displacement())
@@ -175,7 +186,7 @@ def test_regulariser_penalises_the_skew_part_as_it_counts_from_the_base():
 @pytest.mark.parametrize("parametrization", ["expm", "cayley"])
 def test_a_new_base_leaves_the_function_as_it_is(parametrization):
     model, layer = model_of(parametrization=parametrization, rebase_every=4)
-    model.compile(keras.optimizers.SGD(0.06), "mse")
+    compile_for(model, keras.optimizers.SGD(0.06))
     train(model, range(4))
     cell = layer.cell
     base, skew, q = (array(a) for a in (cell.base, cell.skew, cell.recurrent_matrix()))
@@ -192,7 +203,7 @@ def test_a_new_base_leaves_the_function_as_it_is(parametrization):
 
 def test_a_saved_model_goes_on_where_it_stopped(tmp_path):
     model, layer = model_of(rebase_every=3, recurrent_lr_multiplier=0.5)
-    model.compile(keras.optimizers.Adam(0.05), "mse")
+    compile_for(model, keras.optimizers.Adam(0.05))
     train(model, range(5))
     model.save(tmp_path / "model.keras")
     train(model, range(5, UPDATES))
@@ -223,7 +234,7 @@ def test_a_layer_that_is_called_twice_in_an_update_counts_two():
     layer = kmr.DTRIV(UNITS, rebase_every=1)
     one, two = keras.Input((3, 2)), keras.Input((3, 2))
     model = keras.Model([one, two], keras.layers.subtract([layer(one), layer(two)]))
-    model.compile(keras.optimizers.SGD(0.06), "mse")
+    compile_for(model, keras.optimizers.SGD(0.06))
     before = array(layer.cell.recurrent_matrix())
     for update in range(2):
         model.train_on_batch([X[update], X[update + 1]], Y[update])
@@ -237,11 +248,11 @@ def test_a_layer_that_is_called_twice_in_an_update_counts_two():
     [(1, "float32"), (100, "mixed_bfloat16"), (None, "mixed_float16")],
 )
 def test_orthogonal_after_a_thousand_updates(rebase_every, policy):
-    units, updates = 24, 1000
+    units, updates = 16, 1000
     rng = np.random.default_rng(0)
-    layer = kmr.MomentumDTRIV(units, rebase_every=rebase_every, dtype=policy)
+    layer = kmr.MomentumDTRIV(units, rebase_every=rebase_every, dtype=policy, unroll=True)
     model = keras.Sequential([keras.Input((2, 3)), layer])
-    model.compile(keras.optimizers.RMSprop(1e-2), "mse")
+    compile_for(model, keras.optimizers.RMSprop(1e-2))
     before = array(layer.cell.recurrent_matrix())
     x, y = normal(rng, 2 * updates, 2, 3), normal(rng, 2 * updates, units)
     model.fit(x, y, batch_size=2, verbose=0)
@@ -268,7 +279,7 @@ def test_weight_decay_can_be_kept_off_the_skew_part():
     model, layer = model_of(initial_rotation="skew")
     optimizer = keras.optimizers.SGD(0.1, weight_decay=0.5)
     optimizer.exclude_from_weight_decay(var_names=["skew"])
-    model.compile(optimizer, "mse")
+    compile_for(model, optimizer)
     expected = array(layer.cell.skew)
     kernel = array(layer.cell.kernel)
     optimizer.build(model.trainable_variables)
