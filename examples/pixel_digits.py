@@ -44,6 +44,7 @@ import shlex
 import shutil
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -208,8 +209,11 @@ def permutation(steps):
     return np.random.default_rng(PERMUTATION_SEED).permutation(steps)
 
 
-def train_all(options, data):
-    """Return the finished runs of all layers and seeds."""
+def train_all(options, data, new_model=None):
+    """Return the finished runs of all layers and seeds.
+
+    `new_model(options, name, shape)` compiles the model with the layer of a name.
+    """
     state = options.output / "runs"
     pairs = [(layer, seed) for layer in options.layers for seed in range(options.seeds)]
     runs = [read_run(state, layer, seed) for layer, seed in pairs]
@@ -220,7 +224,8 @@ def train_all(options, data):
             name = f"{run['layer']}, seed {run['seed']}"
             progress.update(task, description=f"{number}/{len(runs)} {name}")
             if run["test_accuracy"] is None:
-                train(run, state, options, data, lambda: progress.advance(task))
+                after_epoch = partial(progress.advance, task)
+                train(run, state, options, data, after_epoch, new_model or compiled_model)
             progress.console.print(f"{name}: test accuracy {run['test_accuracy']:.3f}")
     return runs
 
@@ -238,7 +243,7 @@ def progress_bar(unit="epoch"):
     )
 
 
-def train(run, state, options, data, after_epoch):
+def train(run, state, options, data, after_epoch, new_model):
     """Bring one run to its end, writing its state to the disk after every epoch.
 
     The order of the images depends on seed and epoch alone, so a run that was interrupted
@@ -250,8 +255,8 @@ def train(run, state, options, data, after_epoch):
     if run["curve"]:
         model = keras.saving.load_model(state / checkpoint_name(run))
     else:
-        model = compiled_model(options, run["layer"], images.shape[1:])
-    run["parameters"] = model.count_params()
+        model = new_model(options, run["layer"], images.shape[1:])
+    run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
     for epoch in range(len(run["curve"]), options.epochs):
         order = np.random.default_rng([run["seed"], epoch]).permutation(len(images))
         start = time.perf_counter()

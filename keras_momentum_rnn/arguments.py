@@ -41,10 +41,14 @@ class FullSignature:
     """The signature of a class: the Keras class's arguments, then those of our classes.
 
     It is that of the class alone: `inspect` asks an instance for the signature of its call.
+
+    Args:
+        keras_class: the Keras class.
+        *classes: the class of the cell, then that of the layer, if it is a layer's.
     """
 
     def __init__(self, keras_class, *classes):
-        parameters = dict(inspect.signature(keras_class).parameters)
+        parameters = keras_parameters(keras_class, classes[0])
         rest = parameters.pop("kwargs")
         for cls in classes:
             parameters.update(keyword_parameters(cls))
@@ -56,9 +60,29 @@ class FullSignature:
         return self.signature
 
 
-def bound(keras_class, args, kwargs):
-    """Return the arguments of a call of `keras_class` as one dict, checked."""
-    arguments = dict(inspect.signature(keras_class).bind(*args, **kwargs).arguments)
+def keras_parameters(keras_class, cell_class):
+    """Return the parameters of a Keras class that a cell's takes, with the defaults it has."""
+    parameters = dict(inspect.signature(keras_class).parameters)
+    for name in cell_class.left_out:
+        del parameters[name]
+    for name, default in cell_class.other_defaults.items():
+        parameters[name] = parameters[name].replace(default=default)
+    return parameters
+
+
+def bound(keras_class, cell_class, args, kwargs):
+    """Return the arguments of a call as one dict, checked.
+
+    They are those of `keras_class`, for a cell of the class `cell_class`.
+    """
+    if wrong := sorted({*cell_class.left_out} & {*kwargs}):
+        raise ValueError(
+            f"{cell_class.__name__} takes no `{wrong[0]}`, which its equation has no place "
+            f"for. Received: {wrong[0]}={kwargs[wrong[0]]!r}"
+        )
+    parameters = keras_parameters(keras_class, cell_class)
+    given = inspect.Signature([*parameters.values()]).bind(*args, **kwargs)
+    arguments = {**cell_class.other_defaults, **given.arguments}
     arguments.update(arguments.pop("kwargs", {}))
     arguments["units"] = checked_count("units", arguments["units"])
     for name in ("dropout", "recurrent_dropout"):

@@ -218,7 +218,11 @@ class _Conversion:
 class _FromKeras(_Conversion):
     def __init__(self, layer_class, numbers):
         super().__init__()
-        if not issubclass(layer_class, RuleLayer) or layer_class.keras_layer is None:
+        if (
+            not issubclass(layer_class, RuleLayer)
+            or layer_class.keras_layer is None
+            or layer_class.cell_class.extends_keras_cell is False
+        ):
             raise ValueError(
                 "`layer_class` must be a RuleLayer with a Keras counterpart, such as "
                 f"MomentumLSTM. Received: layer_class={layer_class!r}"

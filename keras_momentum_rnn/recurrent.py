@@ -35,11 +35,11 @@ class RuleLayer(keras.layers.RNN):
         delegate(cls, [*cell_arguments(cls.cell_class), "rule"], "cell")
 
     def __init__(self, units, *args, **kwargs):
-        arguments = bound(self.keras_layer, (units, *args), kwargs)
+        cell_class = self.chosen_cell()
+        arguments = bound(self.keras_layer, cell_class, (units, *args), kwargs)
         use_cudnn = "auto"
         if takes_use_cudnn(self.keras_layer):
             use_cudnn = arguments.pop("use_cudnn", use_cudnn)
-        cell_class = self.chosen_cell()
         names = [*cell_arguments(cell_class), *UNLISTED]
         cell = cell_class(
             **{name: arguments.pop(name) for name in names if name in arguments},

@@ -74,6 +74,8 @@ HIDDEN = (reference.HiddenElman, keras.layers.SimpleRNN)
 GRU = (reference.GRU, keras.layers.GRU)
 RESET_BEFORE = partial(reference.GRU, reset_after=False)
 IN_HIDDEN = {"parameterization": "hidden"}
+DTRIV = (reference.DTRIV, keras.layers.SimpleRNN)
+CAYLEY = partial(reference.DTRIV, parametrization="cayley")
 HEAVY_BALL_RULE = {"rule": kmr.rules.HeavyBall(**HEAVY_BALL)}
 
 LSTM_CASES = [
@@ -104,6 +106,17 @@ OTHER_CASES = [
         {"reset_after": False},
         "AdamGRU-reset-before",
     ),
+    Case(kmr.DTRIV, "Identity", {}, *DTRIV),
+    *family("DTRIV", *DTRIV),
+    Case(
+        kmr.AdamDTRIV,
+        "Adam",
+        ADAM,
+        CAYLEY,
+        keras.layers.SimpleRNN,
+        {"parametrization": "cayley", "initial_rotation": "skew", "use_bias": True},
+        "AdamDTRIV-cayley",
+    ),
     Case(kmr.MCRM, "Identity", {}, reference.MCRM, keras.layers.LSTM),
     Case(kmr.NestedLSTM, "Identity", {}, reference.NestedLSTM, keras.layers.LSTM),
     Case(
@@ -129,6 +142,7 @@ EVERY_RULE_AND_CELL = LSTM_CASES + [
         "AdamRNN-hidden",
         "MomentumGRU",
         "AdamGRU-reset-before",
+        "MomentumDTRIV",
         "MCRM-momentum",
         "NestedLSTM",
     }

@@ -31,8 +31,11 @@ def named_weights(layer):
 
 
 def weights_of(layer):
-    """Return the weights by name, as float64."""
-    return {name: array(w).astype("float64") for name, w in named_weights(layer).items()}
+    """Return the weights by name, as float64, and the base of an orthogonal recurrence."""
+    weights = dict(named_weights(layer))
+    if hasattr(layer.cell, "base"):
+        weights["base"] = layer.cell.base
+    return {name: array(w).astype("float64") for name, w in weights.items()}
 
 
 def run(layer, x, **call):

@@ -5,6 +5,7 @@ takes complex numbers, and a complex step gives gradients exact to rounding.
 """
 
 import numpy as np
+import scipy.linalg
 
 
 def sigmoid(x):
@@ -134,6 +135,29 @@ class GRU:
         return [z * h + (1 - z) * self.activation(x_h + candidate)]
 
 
+class DTRIV:
+    """h = modrelu(g + h Q), Q = base exp(S) or base (I + S)^-1 (I - S)."""
+
+    gates, states = 1, 1
+
+    def __init__(self, parametrization="expm"):
+        self.parametrization = parametrization
+
+    def orthogonal(self, weights):
+        units = len(weights["base"])
+        s = np.zeros((units, units), weights["skew"].dtype)
+        s[np.triu_indices(units, 1)] = weights["skew"]
+        s, eye = s - s.T, np.eye(units)
+        cayley = self.parametrization == "cayley"
+        turn = np.linalg.solve(eye + s, eye - s) if cayley else scipy.linalg.expm(s)
+        return weights["base"] @ turn
+
+    def step(self, weights, drive, states, recurrent_masks):
+        z = drive + gated_product(states[0], self.orthogonal(weights), recurrent_masks, 1)
+        sign, b = np.sign(z.real), weights["modrelu_bias"]
+        return [np.where(sign * z.real + b.real > 0, z + sign * b, 0)]
+
+
 class Nested(LSTM):
     """LSTM gates around a memory: c = memory([f c, i tanh(c~)], c); h = o tanh(c)."""
 
@@ -197,7 +221,7 @@ def run(
     Returns:
         h at all times, in the order of processing, and the list of the final states.
     """
-    units = weights["recurrent_kernel"].shape[0]
+    units = weights["kernel"].shape[1] // cell.gates
     if states is None:
         sizes = [units] * cell.states + slot_sizes(rule, cell.gates * units)
         states = [np.zeros((len(x), size)) for size in sizes]

@@ -21,6 +21,10 @@ BAD = {
     "recurrent_dropout": [-0.1, 1.0],
     "formulation": ["text", None],
     "parameterization": ["output", None],
+    "parametrization": ["exp", None],
+    "initial_rotation": ["identity", None],
+    "rebase_every": [0, -1, 2.5, "4", True],
+    "recurrent_lr_multiplier": [0, -1.0, float("inf"), float("nan"), "2"],
     "memory": [3, "gru", keras.layers.GRU(4), STACK],
     "relaxed": ["no", 1],
     "use_recurrent_bias": ["yes", 1],
@@ -63,6 +67,13 @@ def test_foreign_numbers_and_rules_are_refused():
         kmr.RuleLSTM(4, rule="adam")
 
 
+@pytest.mark.parametrize("name", ["activation", "recurrent_constraint"])
+@pytest.mark.parametrize("part", [kmr.DTRIV, kmr.DTRIVCell], ids=lambda c: c.__name__)
+def test_arguments_without_a_meaning_are_refused(part, name):
+    with pytest.raises(ValueError, match=f"takes no `{name}`.*Received: {name}='relu'"):
+        part(4, **{name: "relu"})
+
+
 def test_memory_of_another_width_is_refused():
     with pytest.raises(ValueError, match="memory of 3 units in a shell of 4"):
         kmr.MCRM(4, memory=keras.layers.GRUCell(3))
@@ -97,13 +108,16 @@ def test_initial_states_of_a_wrong_shape_are_refused(case):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
 def test_positional_order_of_keras(case):
-    names = list(inspect.signature(case.keras_layer).parameters)
+    taken = inspect.signature(case.layer_class).parameters
+    names = [n for n in inspect.signature(case.keras_layer).parameters if n in taken]
+    use_bias = not taken["use_bias"].default
     values = {"units": 5, "activation": "relu", "recurrent_activation": "tanh"}
     last = names.index("use_bias")
-    layer = case.layer_class(*(values[n] for n in names[:last]), False)
+    layer = case.layer_class(*(values[n] for n in names[:last]), use_bias)
     assert layer.units == 5
-    assert layer.activation is keras.activations.relu
-    assert layer.use_bias is False
+    assert layer.use_bias is use_bias
+    if "activation" in names:
+        assert layer.activation is keras.activations.relu
     if "recurrent_activation" in names:
         assert layer.recurrent_activation is keras.activations.tanh
 
@@ -116,6 +130,9 @@ OTHER_VALUES = {
     "use_cudnn": False,
     "formulation": "released",
     "parameterization": "hidden",
+    "parametrization": "cayley",
+    "initial_rotation": "skew",
+    "rebase_every": 7,
     "rule": kmr.rules.NAG(),
     "memory": keras.layers.SimpleRNNCell(4),
     "restart_period": 7,

@@ -456,7 +456,10 @@ def test_gradient_flow_example(tmp_path):
     }
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["iterations"] == [0, 2]
-    assert np.shape(results["norms"]["SimpleRNN"]) == (2, 64)
+    names = {"SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"}
+    assert {name: np.shape(n) for name, n in results["norms"].items()} == dict.fromkeys(
+        names, (2, 64)
+    )
     assert "SimpleRNN" in (tmp_path / "out" / "report.md").read_text()
 
 

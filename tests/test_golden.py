@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from harness import assert_close, gradients, named_weights, run
+from harness import array, assert_close, gradients, named_weights, run
 
 import keras_momentum_rnn as kmr
 
@@ -71,6 +71,69 @@ def test_lstm_equals_released_code(name, draw):
     assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
     for name, released in PARAMETERS.items():
         assert_close(actual[name], golden[f"grad.{released}"].T, tolerance=5e-5)
+
+
+DTRIV_FILES = {
+    "dtriv_expm": (kmr.DTRIV, (), ""),
+    "dtriv_cayley": (kmr.DTRIV, (), ""),
+    "momentum_dtriv": (kmr.MomentumDTRIV, ("momentum", "step_size"), "v"),
+    "sr_dtriv": (kmr.SRDTRIV, ("restart_period", "step_size"), "v"),
+    "adam_dtriv": (kmr.AdamDTRIV, ("momentum", "step_size", "beta", "epsilon"), "vm"),
+    "rmsprop_dtriv": (kmr.RMSPropDTRIV, ("step_size", "beta", "epsilon"), "m"),
+}
+
+
+@pytest.mark.parametrize("draw", ["", "_1"])
+@pytest.mark.parametrize("name", DTRIV_FILES)
+def test_dtriv_equals_released_code(name, draw):
+    with np.load(GOLDEN / f"{name}{draw}.npz") as file:
+        golden = dict(file)
+    layer_class, numbers, slots = DTRIV_FILES[name]
+    written = {
+        "momentum": float(golden["mu"]),
+        "step_size": float(golden["s"]),
+        "beta": float(golden["beta"]),
+        "epsilon": 1e-16,
+        "restart_period": int(golden["F"]),
+    }
+    x = golden["x"].astype("float32")
+    units = golden["outputs"].shape[2]
+    layer = layer_class(
+        units,
+        parametrization="cayley" if name == "dtriv_cayley" else "expm",
+        initial_rotation="skew",
+        return_sequences=True,
+        return_state=True,
+        **{number: written[number] for number in numbers},
+    )
+    layer.build(x.shape)
+    above = np.triu_indices(units, 1)
+
+    def as_ours(prefix):
+        return {
+            "kernel": golden[f"{prefix}.input_kernel.weight"].T,
+            "skew": golden[f"{prefix}.recurrent_kernel.A"][above],
+            "modrelu_bias": golden[f"{prefix}.nonlinearity.b"],
+        }
+
+    for weight in layer.trainable_weights:
+        weight.assign(as_ours("param")[weight.name])
+    assert_close(array(layer.cell.recurrent_matrix()), golden["orthogonal"], tolerance=2e-6)
+
+    results = run(layer, x)
+    if name == "sr_dtriv":  # the released cell counts outside of its state
+        assert np.all(results.pop() == x.shape[1] % written["restart_period"])
+    expected = [golden["outputs"], *(golden[f"final.{s}"] for s in f"h{slots}")]
+    assert len(results) == len(expected)
+    for actual, e in zip(results, expected):
+        assert_close(actual, e)
+
+    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
+    cotangents += [np.zeros((len(x), 1))] * (name == "sr_dtriv")
+    actual = gradients(layer, x, [c.astype("float32") for c in cotangents])
+    assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
+    for weight_name, gradient in as_ours("grad").items():
+        assert_close(actual[weight_name], gradient, tolerance=5e-5)
 
 
 def regated(array, order, wanted):

@@ -18,6 +18,15 @@ from keras_momentum_rnn.cells.lstm import (
     SRLSTMCell,
 )
 from keras_momentum_rnn.cells.nested import MCRMCell, NestedLSTMCell
+from keras_momentum_rnn.cells.orthogonal import (
+    AdamDTRIVCell,
+    DTRIVCell,
+    MomentumDTRIVCell,
+    NAGDTRIVCell,
+    RMSPropDTRIVCell,
+    RuleDTRIVCell,
+    SRDTRIVCell,
+)
 from keras_momentum_rnn.cells.simple_rnn import (
     AdamRNNCell,
     MomentumRNNCell,
@@ -46,6 +55,13 @@ __all__ = [
     "SRGRUCell",
     "AdamGRUCell",
     "RMSPropGRUCell",
+    "RuleDTRIVCell",
+    "DTRIVCell",
+    "MomentumDTRIVCell",
+    "NAGDTRIVCell",
+    "SRDTRIVCell",
+    "AdamDTRIVCell",
+    "RMSPropDTRIVCell",
     "MCRMCell",
     "NestedLSTMCell",
     "ReleasedSRLSTMCell",

@@ -1,5 +1,7 @@
 """What every cell with a momentum rule shares."""
 
+from typing import ClassVar
+
 import keras
 from keras import ops
 
@@ -29,6 +31,9 @@ class RuleCell:
     rule_class = None
     # Whether the drive is the Keras cell's with a rule between: then weights copy over.
     extends_keras_cell = True
+    # Arguments of the Keras cell that have no place in the equation, or another default.
+    left_out = ()
+    other_defaults: ClassVar = {}
     # The kernel of the backends that computes its recurrence: "lstm", "gru" or None.
     fused_kernel = None
 
@@ -40,7 +45,7 @@ class RuleCell:
 
     def __init__(self, units, *args, rule=None, **kwargs):
         rule = take_rule(type(self), rule, kwargs)
-        super().__init__(**bound(self.keras_cell, (units, *args), kwargs))
+        super().__init__(**bound(self.keras_cell, type(self), (units, *args), kwargs))
         self.rule = rule
         sizes = self.state_size
         self.cell_state_size = [sizes] if isinstance(sizes, int) else list(sizes)
@@ -164,6 +169,8 @@ class RuleCell:
     def get_config(self):
         config = super().get_config()
         config |= {name: getattr(self, name) for name in UNLISTED if hasattr(self, name)}
+        for name in self.left_out:
+            del config[name]
         if self.rule_class is not None:
             return {**config, **self.rule.get_config()}
         return {**config, "rule": keras.saving.serialize_keras_object(self.rule)}

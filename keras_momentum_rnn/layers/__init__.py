@@ -17,6 +17,15 @@ from keras_momentum_rnn.layers.lstm import (
     RuleLSTM,
 )
 from keras_momentum_rnn.layers.nested import MCRM, NestedLSTM
+from keras_momentum_rnn.layers.orthogonal import (
+    DTRIV,
+    NAGDTRIV,
+    SRDTRIV,
+    AdamDTRIV,
+    MomentumDTRIV,
+    RMSPropDTRIV,
+    RuleDTRIV,
+)
 from keras_momentum_rnn.layers.simple_rnn import (
     NAGRNN,
     SRRNN,
@@ -45,6 +54,13 @@ __all__ = [
     "SRGRU",
     "AdamGRU",
     "RMSPropGRU",
+    "RuleDTRIV",
+    "DTRIV",
+    "MomentumDTRIV",
+    "NAGDTRIV",
+    "SRDTRIV",
+    "AdamDTRIV",
+    "RMSPropDTRIV",
     "MCRM",
     "NestedLSTM",
 ]

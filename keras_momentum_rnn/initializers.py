@@ -1,0 +1,189 @@
+"""Initializers of skew-symmetric matrices, for the recurrence of the orthogonal layers.
+
+Each draws the packed numbers of an S of so many units, what stands above its diagonal, row by
+row: the shape is `(units (units - 1) / 2,)`, and units is read from it.
+"""
+
+import math
+import random
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn.rotations import packed, packed_size
+from keras_momentum_rnn.rules import register
+
+
+class SkewInitializer(keras.initializers.Initializer):
+    """What the initializers of this module share: the seed, and the shape.
+
+    Args:
+        seed: int, or None for one drawn from Python's generator, which
+            `keras.utils.set_random_seed` sets. One initializer draws the same numbers at
+            every call.
+    """
+
+    def __init__(self, seed=None):
+        self._given_seed = seed
+        self.seed = random.randint(1, 10**9) if seed is None else seed
+
+    def __call__(self, shape, dtype=None):
+        """Return packed numbers.
+
+        Args:
+            shape: `(units (units - 1) / 2,)` for some positive integer `units`.
+            dtype: a float dtype. Defaults to `keras.config.floatx()`.
+
+        Raises:
+            ValueError: if the shape is of another kind.
+        """
+        dtype = keras.backend.standardize_dtype(dtype)
+        half = dtype in ("float16", "bfloat16")
+        return ops.cast(self.draw(units_of(shape), "float32" if half else dtype), dtype)
+
+    def draw(self, units, dtype):
+        """Return the packed numbers of `units` units."""
+        raise NotImplementedError
+
+    def get_config(self):
+        return {"seed": self._given_seed}
+
+
+def units_of(shape):
+    """Return how many rows a skew-symmetric matrix has whose packed numbers have this shape."""
+    shape = tuple(shape)
+    if len(shape) == 1:
+        units = (1 + math.isqrt(1 + 8 * shape[0])) // 2
+        if packed_size(units) == shape[0]:
+            return units
+    raise ValueError(
+        "`shape` must be (n,) with n = units (units - 1) / 2, as many numbers as stand above "
+        f"the diagonal of a square matrix. Received: shape={shape}"
+    )
+
+
+class BlockSkew(SkewInitializer):
+    """S of 2x2 blocks along the diagonal, `[[0, s], [-s, 0]]`, each with a number of its own.
+
+    With odd units the last row and column are zero.
+    """
+
+    def draw(self, units, dtype):
+        first = range(0, units - 1, 2)  # the rows 2i, whose first number belongs to a block
+        if not first:
+            return ops.zeros((0,), dtype=dtype)
+        values = self.draw_blocks(len(first), dtype)
+        places = [[row * units - row * (row + 1) // 2] for row in first]
+        places = ops.convert_to_tensor(places, dtype="int32")
+        return ops.scatter(places, values, (packed_size(units),))
+
+    def draw_blocks(self, count, dtype):
+        """Return `count` numbers s."""
+        raise NotImplementedError
+
+
+@register
+class HenaffSkew(BlockSkew):
+    """2x2 blocks of angles drawn uniformly from (-pi, pi).
+
+    ```
+    S = blocks [[0, s], [-s, 0]],  s ~ U(-pi, pi)
+    ```
+
+    exp(S) turns each plane by its own s.
+
+    Args:
+        seed: int, or None for one drawn from Python's generator. Defaults to None.
+
+    Raises:
+        ValueError: when called with a shape other than `(units (units - 1) / 2,)`.
+
+    Example:
+
+    >>> from keras_momentum_rnn.initializers import HenaffSkew
+    >>> tuple(HenaffSkew(seed=0)((6,)).shape)  # 4 units
+    (6,)
+
+    Reference: Henaff, Szlam and LeCun (2016), "Recurrent orthogonal networks and long-memory
+    tasks"; in this form Lezcano-Casado and Martinez-Rubio (2019).
+    """
+
+    def draw_blocks(self, count, dtype):
+        return keras.random.uniform((count,), -math.pi, math.pi, dtype=dtype, seed=self.seed)
+
+
+@register
+class CayleySkew(BlockSkew):
+    """2x2 blocks of the Cayley transform's numbers for angles from (0, pi / 2).
+
+    ```
+    S = blocks [[0, s], [-s, 0]],  s = -sqrt((1 - cos a) / (1 + cos a)),  a ~ U(0, pi / 2)
+    ```
+
+    s is `-tan(a / 2)`: the Cayley transform turns each plane by a, exp(S) by s, as in the code
+    of DTRIV, which draws the same S for both.
+
+    Args:
+        seed: int, or None for one drawn from Python's generator. Defaults to None.
+
+    Raises:
+        ValueError: when called with a shape other than `(units (units - 1) / 2,)`.
+
+    Example:
+
+    >>> from keras_momentum_rnn.initializers import CayleySkew
+    >>> tuple(CayleySkew(seed=0)((6,)).shape)  # 4 units
+    (6,)
+
+    Reference: Helfrich, Willmott and Ye (2018), "Orthogonal recurrent neural networks with
+    scaled Cayley transform".
+    """
+
+    def draw_blocks(self, count, dtype):
+        angle = keras.random.uniform((count,), 0, math.pi / 2, dtype=dtype, seed=self.seed)
+        return -ops.sqrt((1 - ops.cos(angle)) / (1 + ops.cos(angle)))
+
+
+@register
+class HaarSkew(SkewInitializer):
+    """A logarithm of a rotation drawn uniformly, by Haar's measure on SO(units).
+
+    ```
+    S = log(R),  R ~ Haar(SO(units)),  angles in (-pi, pi)
+    ```
+
+    S is dense. By Weyl's formula a uniform rotation has the angles of one, whatever its planes,
+    and planes of their own, uniform too; so are they drawn.
+
+    Args:
+        seed: int, or None for one drawn from Python's generator. Defaults to None.
+
+    Raises:
+        ValueError: when called with a shape other than `(units (units - 1) / 2,)`.
+
+    Example:
+
+    >>> from keras_momentum_rnn.initializers import HaarSkew
+    >>> tuple(HaarSkew(seed=0)((6,)).shape)  # 4 units
+    (6,)
+
+    Reference: Lezcano-Casado and Martinez-Rubio (2019), "Cheap orthogonal constraints in
+    neural networks", and the code released with it.
+    """
+
+    def draw(self, units, dtype):
+        if units == 1:
+            return ops.zeros((0,), dtype=dtype)
+        normal = keras.random.normal((2, units, units), dtype=dtype, seed=self.seed)
+        q, r = ops.qr(normal)
+        # With the signs of R's diagonal, Q is uniform on O(units).
+        q = q * ops.expand_dims(ops.sign(ops.diagonal(r, axis1=1, axis2=2)), 1)
+        turned, planes = q[0], q[1]
+        flip = ops.expand_dims(ops.sign(ops.det(turned)), 0)
+        turned = turned * ops.concatenate([flip, ops.ones(units - 1, dtype=dtype)])
+        # The symmetric part has each angle's cosine twice, and with odd units a 1 beyond.
+        cosines, _ = ops.eigh((turned + ops.transpose(turned)) / 2)
+        angles = ops.arccos(ops.clip(cosines[: units - 1 : 2], -1.0, 1.0))
+        pairs = 2 * (units // 2)
+        halves = (planes[:, :pairs:2] * angles) @ ops.transpose(planes[:, 1:pairs:2])
+        return packed(halves - ops.transpose(halves))

@@ -1,0 +1,322 @@
+"""The orthogonal (DTRIV) family."""
+
+import keras
+
+from keras_momentum_rnn import cells
+from keras_momentum_rnn.checks import checked_count
+from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.rules import register
+
+
+@register
+class RuleDTRIV(RuleLayer):
+    """Orthogonal layer whose input drive is turned by any momentum rule.
+
+    ```
+    u_t = x_t W [+ b]                               what the input brings
+    g_t = rule(u_0, ..., u_t)                       the drive
+    h_t = modrelu(g_t + h_{t-1} Q, b_m),  modrelu(z, b) = sign(z) max(|z| + b, 0)
+    Q = base exp(S),  S' = -S
+    ```
+
+    Q is orthogonal whatever the weights, so that h Q is as long as h. S is stored packed, as
+    the `units (units - 1) / 2` numbers above its diagonal, row by row. With
+    `parametrization="cayley"`, `Q = base (I + S)^-1 (I - S)`. Q is computed once per call, in
+    float32 at least, as is the product h Q in half precision.
+
+    Dynamic trivialisation: with `rebase_every=K` Q becomes the base after every K calls in
+    training, and S counts from there, starting at zero. This leaves the function as it is,
+    and the moments of the optimizer; it changes where S moves Q to from then on. It is part
+    of the layer's call: no callback is needed, and a saved model goes on where it stopped. A
+    model that calls the layer twice in an update counts two.
+
+    The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long, whatever
+    the optimizer, as if S had an optimizer of the same kind and m times the learning rate of
+    its own. For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
+    (3.15 does, 3.10 does not), and leave m at 1:
+
+    ```python
+    of_skew = keras.optimizers.RMSprop(2e-4)
+    choice = keras.optimizers.OptimizerMap(keras.optimizers.Adam(1e-3), {".*/skew": of_skew})
+    model.compile(keras.optimizers.MultiOptimizer(choice), "mse")
+    ```
+
+    Each of its optimizers clips the gradients of its own weights alone.
+
+    `recurrent_regularizer` penalises S, as it counts from the last base, not Q. Decoupled
+    weight decay (`weight_decay` of an optimizer) acts on the weight `skew`: without
+    `rebase_every` it draws Q towards the base, with it towards nowhere in particular, since
+    `skew` goes on counting; there keep S out by
+    `optimizer.exclude_from_weight_decay(var_names=["skew"])`.
+
+    Args:
+        units: positive integer, the width of h.
+        rule: a `keras_momentum_rnn.rules.Rule`. The layer takes a copy of its own.
+        parametrization: `"expm"` or `"cayley"`, how S becomes a rotation. Defaults to
+            `"expm"`.
+        rebase_every: positive integer K, or `None` for never. Defaults to `None`.
+        initial_rotation: `"base"`: the base starts at the rotation of the S that
+            `recurrent_initializer` draws, and S at zero, as in dynamic trivialisations.
+            `"skew"`: S starts as drawn, and the base at the identity, as in expRNN. Defaults
+            to `"base"`.
+        recurrent_lr_multiplier: float above 0. Defaults to 1.0.
+        recurrent_initializer: of S, packed: one of `keras_momentum_rnn.initializers`, or any
+            of Keras for a shape of one dimension. Defaults to `CayleySkew`.
+        modrelu_bias_initializer: of b_m. Defaults to `RandomUniform(-0.01, 0.01)`.
+        use_bias: bool, whether b is added to x_t W. Defaults to `False`.
+        kernel_initializer: of W. Defaults to `"he_normal"`.
+        bias_regularizer, bias_constraint: of both biases. Default to `None`.
+
+        Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
+        default. There is no `activation` and no `recurrent_constraint`.
+
+    Call arguments:
+        sequences: tensor `(batch, time, features)`.
+        initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
+            the rule's slots behind h; slots that are left out start at zero.
+        mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
+        training: bool, whether dropout acts and the call counts for `rebase_every`.
+
+    Returns:
+        As `keras.layers.SimpleRNN`: h at the last step `(batch, units)`, or at every step
+        with `return_sequences`; then, with `return_state`, h and the rule's slots, these in
+        float32 (in float64 under that policy).
+
+    Raises:
+        ValueError: if an argument is out of its range, naming the range and the value, or is
+            one of SimpleRNN that has no meaning here.
+
+    Weights: `cell.kernel` W `(features, units)`, `cell.skew`, S packed, over
+    `recurrent_lr_multiplier` and less `cell.skew_origin`; `cell.modrelu_bias` b_m and
+    `cell.bias` b `(units,)`. Not trained: `cell.base` `(units, units)`, `cell.skew_origin`,
+    where S counts from, and `cell.calls_at_base`. `cell.recurrent_matrix()` returns Q.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import RuleDTRIV, rules
+    >>> layer = RuleDTRIV(4, rule=rules.NAG(), rebase_every=100)
+    >>> tuple(layer(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+    >>> tuple(layer.cell.recurrent_matrix().shape)
+    (4, 4)
+
+    References:
+        Nguyen et al. (2020), section 4 and appendix; Lezcano-Casado (2019),
+        "Trivializations for gradient-based optimization on manifolds"; Lezcano-Casado and
+        Martinez-Rubio (2019), "Cheap orthogonal constraints in neural networks". Their code
+        changes the base between updates, sets S to zero and keeps the optimizer's moments;
+        here S counts on from another origin, which is the same. One Newton-Schulz step on
+        Q, which they do not take, keeps rounding from adding up.
+    """
+
+    keras_layer = keras.layers.SimpleRNN
+    cell_class = cells.RuleDTRIVCell
+
+    def __init__(self, units, *args, rebase_every=None, **kwargs):
+        if rebase_every is not None:
+            rebase_every = checked_count("rebase_every", rebase_every)
+        self.rebase_every = rebase_every
+        super().__init__(units, *args, **kwargs)
+
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        if training and self.rebase_every is not None:
+            self.cell.rebase(self.rebase_every)
+        return super().call(sequences, initial_state, mask, training)
+
+    def get_config(self):
+        return {**super().get_config(), "rebase_every": self.rebase_every}
+
+
+@register
+class DTRIV(RuleDTRIV):
+    """Orthogonal layer whose recurrent matrix is a rotation, without momentum.
+
+    ```
+    h_t = modrelu(x_t W [+ b] + h_{t-1} Q, b_m)
+    ```
+
+    States: [h].
+
+    Args:
+        units: positive integer.
+
+        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import DTRIV
+    >>> tuple(DTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+
+    Reference: Lezcano-Casado (2019), "Trivializations for gradient-based optimization on
+    manifolds".
+    """
+
+    cell_class = cells.DTRIVCell
+
+
+@register
+class MomentumDTRIV(RuleDTRIV):
+    """Orthogonal layer whose input drive is a heavy-ball velocity.
+
+    ```
+    v_t = momentum v_{t-1} + step_size (x_t W [+ b])
+    ```
+
+    v takes the place of `x_t W` in `RuleDTRIV`. States: [h, v], v `(batch, units)`.
+
+    Args:
+        units: positive integer.
+        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
+        step_size: float above 0. Defaults to 0.6.
+
+        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import MomentumDTRIV
+    >>> tuple(MomentumDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+
+    Reference: Nguyen et al. (2020), section 4.
+    """
+
+    cell_class = cells.MomentumDTRIVCell
+
+
+@register
+class NAGDTRIV(RuleDTRIV):
+    """Orthogonal layer whose input drive follows Nesterov's momentum schedule.
+
+    ```
+    mu_t = t / (t + 3),  t = 0, 1, ...
+    v_t = mu_t v_{t-1} + step_size (x_t W [+ b])
+    ```
+
+    v takes the place of `x_t W` in `RuleDTRIV`. States: [h, v, t], v `(batch, units)`,
+    t `(batch, 1)`.
+
+    Args:
+        units: positive integer.
+        step_size: float above 0. Defaults to 0.9.
+
+        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import NAGDTRIV
+    >>> tuple(NAGDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+
+    Reference: Nguyen et al. (2020), section 2.4.
+    """
+
+    cell_class = cells.NAGDTRIVCell
+
+
+@register
+class SRDTRIV(RuleDTRIV):
+    """Orthogonal layer whose input drive follows Nesterov's schedule with restarts.
+
+    ```
+    mu_t = (t mod F) / ((t mod F) + 3),  t = 0, 1, ...
+    v_t = mu_t v_{t-1} + step_size (x_t W [+ b])
+    ```
+
+    v takes the place of `x_t W` in `RuleDTRIV`. States: [h, v, t], v `(batch, units)`,
+    t `(batch, 1)`. The code released with the paper has this form here, not that of its LSTM.
+
+    Args:
+        units: positive integer.
+        restart_period: positive integer F. Defaults to 40.
+        step_size: float above 0. Defaults to 0.9.
+
+        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import SRDTRIV
+    >>> tuple(SRDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+
+    Reference: Nguyen et al. (2020), section 2.4 and appendix C.
+    """
+
+    cell_class = cells.SRDTRIVCell
+
+
+@register
+class AdamDTRIV(RuleDTRIV):
+    """Orthogonal layer whose input drive is accelerated as by Adam.
+
+    ```
+    u_t = x_t W [+ b]
+    v_t = momentum v_{t-1} + step_size u_t
+    m_t = beta m_{t-1} + (1 - beta) u_t^2
+    g_t = v_t / sqrt(m_t + epsilon)
+    ```
+
+    g takes the place of `x_t W` in `RuleDTRIV`. States: [h, v, m], v and m `(batch, units)`.
+
+    Args:
+        units: positive integer.
+        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
+        step_size: float above 0. Defaults to 0.6.
+        beta: float in [0, 1). Defaults to 0.99.
+        epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
+            1e-16.
+        relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
+            `True`.
+
+        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import AdamDTRIV
+    >>> tuple(AdamDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+
+    Reference: Nguyen et al. (2020), equation 15 and appendix C.
+    """
+
+    cell_class = cells.AdamDTRIVCell
+
+
+@register
+class RMSPropDTRIV(RuleDTRIV):
+    """Orthogonal layer whose input drive is scaled as by RMSProp.
+
+    ```
+    u_t = x_t W [+ b]
+    m_t = beta m_{t-1} + (1 - beta) u_t^2
+    g_t = step_size u_t / sqrt(m_t + epsilon)
+    ```
+
+    g takes the place of `x_t W` in `RuleDTRIV`. States: [h, m], m `(batch, units)`.
+
+    Args:
+        units: positive integer.
+        step_size: float above 0. Defaults to 0.6.
+        beta: float in [0, 1). Defaults to 0.9.
+        epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
+            1e-16.
+
+        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import RMSPropDTRIV
+    >>> tuple(RMSPropDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
+    (2, 4)
+
+    Reference: Nguyen et al. (2020), after equation 15, and appendix C.
+    """
+
+    cell_class = cells.RMSPropDTRIVCell

@@ -1,0 +1,198 @@
+"""Rotations from skew-symmetric matrices, and the initializers of these."""
+
+import keras
+import numpy as np
+import pytest
+import scipy.linalg
+from harness import BACKEND, array, assert_close
+from keras import ops
+from scipy.stats import kstest
+
+from keras_momentum_rnn import rotations
+from keras_momentum_rnn.initializers import CayleySkew, HaarSkew, HenaffSkew
+
+INITIALIZERS = [HenaffSkew, CayleySkew, HaarSkew]
+
+
+def skew_of(packed):
+    """The matrix of packed numbers, in NumPy."""
+    units = round((1 + np.sqrt(1 + 8 * len(packed))) / 2)
+    matrix = np.zeros((units, units))
+    matrix[np.triu_indices(units, 1)] = packed
+    return matrix - matrix.T
+
+
+def drawn(initializer, units):
+    return skew_of(array(initializer((units * (units - 1) // 2,))).astype("float64"))
+
+
+def gradient(function, x, cotangent):
+    """The gradient of sum(function(x) * cotangent)."""
+    x, cotangent = ops.convert_to_tensor(x), ops.convert_to_tensor(cotangent)
+    if BACKEND == "jax":
+        import jax
+
+        return array(jax.jit(jax.grad(lambda x: ops.sum(function(x) * cotangent)))(x))
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        @tf.function(jit_compile=True)
+        def compiled(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                value = ops.sum(function(x) * cotangent)
+            return tape.gradient(value, x)
+
+        return array(compiled(x))
+    x.requires_grad_()
+    ops.sum(function(x) * cotangent).backward()
+    return array(x.grad)
+
+
+@pytest.mark.parametrize("units", [1, 2, 5])
+def test_packed_numbers_stand_above_the_diagonal_row_by_row(units):
+    numbers = np.arange(1, 1 + units * (units - 1) // 2).astype("float32")
+    matrix = rotations.unpacked(ops.convert_to_tensor(numbers), units)
+    np.testing.assert_array_equal(array(matrix), skew_of(numbers))
+    np.testing.assert_array_equal(array(rotations.packed(matrix)), numbers)
+
+
+FRECHET = {
+    "expm": lambda s, e: scipy.linalg.expm_frechet(s, e, compute_expm=False),
+    "cayley": lambda s, e: (
+        -np.linalg.solve(
+            np.eye(len(s)) + s,
+            e @ (np.eye(len(s)) + np.linalg.solve(np.eye(len(s)) + s, np.eye(len(s)) - s)),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["expm", "cayley"])
+@pytest.mark.parametrize("size", [0.0, 0.1, 3.0, 40.0])
+def test_rotation_and_its_gradient_under_a_compiler(name, size):
+    """The gradient by S of sum(f(S) * C) is the adjoint of the derivative: f'(S', C)."""
+    rng = np.random.default_rng(0)
+    s = size / 5 * skew_of(rng.standard_normal(10))
+    cotangent = rng.standard_normal((5, 5))
+    eye = np.eye(5)
+    expected = {
+        "expm": lambda: scipy.linalg.expm(s),
+        "cayley": lambda: np.linalg.solve(eye + s, eye - s),
+    }[name]()
+    function = rotations.PARAMETRIZATIONS[name]
+    actual = array(function(ops.convert_to_tensor(s.astype("float32"))))
+    assert_close(actual, expected, tolerance=1e-5)
+    actual = gradient(function, s.astype("float32"), cotangent.astype("float32"))
+    assert_close(actual, FRECHET[name](s.T, cotangent), tolerance=5e-5)
+
+
+def test_scaling_and_squaring_is_exact_in_float64():
+    """What TensorFlow runs, on PyTorch too; JAX has float64 behind a flag alone."""
+    if BACKEND == "jax":
+        pytest.skip("JAX computes in float64 only where a flag says so")
+    for size in (0.0, 0.01, 0.49, 1.0, 30.0):
+        s = size * skew_of(np.random.default_rng(1).standard_normal(15))
+        actual = rotations.scaled_and_squared(ops.convert_to_tensor(s))
+        np.testing.assert_allclose(array(actual), scipy.linalg.expm(s), atol=2e-13)
+
+
+def test_newton_schulz_squares_the_error():
+    q = scipy.linalg.expm(skew_of(np.random.default_rng(0).standard_normal(15)))
+    q += 1e-3 * np.random.default_rng(1).standard_normal(q.shape)
+    q = array(rotations.nearer_orthogonal(ops.convert_to_tensor(q.astype("float32"))))
+    assert np.abs(q.T @ q - np.eye(6)).max() < 2e-5
+
+
+def test_tensorflow_computes_in_float64_on_a_gpu(monkeypatch):
+    """There it would round to TF32: orthogonal to 1e-3 only."""
+    if BACKEND != "tensorflow":
+        pytest.skip("the other backends can be told to multiply exactly")
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
+    seen = []
+    monkeypatch.setitem(
+        rotations.PARAMETRIZATIONS, "expm", lambda s: seen.append(s.dtype) or rotations.expm(s)
+    )
+    skew = ops.convert_to_tensor(skew_of(np.ones(3)).astype("float32"))
+    matrix = rotations.rotation(ops.eye(3), skew, "expm")
+    assert seen == [tf.float64]
+    assert matrix.dtype == tf.float32
+
+
+@pytest.mark.parametrize("units", [2, 7, 40])
+def test_henaff_turns_planes_by_uniform_angles(units):
+    matrix = drawn(HenaffSkew(seed=1), units)
+    angles = np.diag(matrix, 1)[::2]
+    blocks = scipy.linalg.block_diag(*[[[0, a], [-a, 0]] for a in angles])
+    np.testing.assert_array_equal(matrix[: len(blocks), : len(blocks)], blocks)
+    assert not matrix[len(blocks) :].any()  # the last row of odd units
+    if units == 40:
+        assert kstest(angles, "uniform", (-np.pi, 2 * np.pi)).pvalue > 0.01
+
+
+def test_cayley_draws_the_numbers_of_uniform_angles_below_a_right_angle():
+    matrix = drawn(CayleySkew(seed=1), 400)
+    numbers = np.diag(matrix, 1)[::2]
+    assert np.count_nonzero(matrix) == 2 * len(numbers) == 400
+    angles = -2 * np.arctan(numbers)
+    assert kstest(angles, "uniform", (0, np.pi / 2)).pvalue > 0.01
+    turned = np.angle(
+        scipy.linalg.eigvals(np.linalg.solve(np.eye(400) + matrix, np.eye(400) - matrix))
+    )
+    np.testing.assert_allclose(np.sort(turned[turned > 0]), np.sort(angles), atol=1e-6)
+
+
+def test_haar_draws_uniform_rotations():
+    """In three dimensions the angle has the density (1 - cos a) / pi; the axis is uniform."""
+    skews = [drawn(HaarSkew(seed=seed), 3) for seed in range(150)]
+    angles = [np.linalg.norm(s) / np.sqrt(2) for s in skews]
+    assert max(angles) <= np.pi + 1e-3
+    assert kstest(angles, lambda a: (a - np.sin(a)) / np.pi).pvalue > 0.01
+    heights = [s[0, 1] / angle for s, angle in zip(skews, angles)]
+    assert kstest(heights, "uniform", (-1, 2)).pvalue > 0.01
+
+
+@pytest.mark.parametrize("units", [4, 5])
+def test_moments_of_haar(units):
+    """The trace of a uniform rotation has mean 0 and variance 1, the entries variance 1 / n."""
+    rotations = [scipy.linalg.expm(drawn(HaarSkew(seed=seed), units)) for seed in range(200)]
+    traces = [np.trace(r) for r in rotations]
+    assert abs(np.mean(traces)) < 0.25
+    assert 0.7 < np.var(traces) < 1.4
+    np.testing.assert_allclose(np.var(rotations, axis=0), 1 / units, rtol=0.5)
+
+
+@pytest.mark.parametrize("units", [2, 9, 40])
+def test_angles_of_haar_stay_below_pi(units):
+    angles = np.abs(scipy.linalg.eigvals(drawn(HaarSkew(seed=3), units)).imag)
+    assert angles.max() < np.pi + 1e-5
+    assert np.count_nonzero(angles > 1e-4) == 2 * (units // 2)
+
+
+@pytest.mark.parametrize("initializer", INITIALIZERS)
+def test_initializers_follow_keras(initializer):
+    shape = (21,)
+    one, same, other = (array(initializer(seed=s)(shape)) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 0.1
+    keras.utils.set_random_seed(3)
+    free = initializer()
+    np.testing.assert_array_equal(array(free(shape)), array(free(shape)))
+    assert np.abs(array(free(shape)) - array(initializer()(shape))).max() > 0.1
+    again = keras.initializers.get(keras.initializers.serialize(initializer(seed=1)))
+    np.testing.assert_array_equal(array(again(shape)), one)
+    by_name = keras.initializers.get(f"keras_momentum_rnn>{initializer.__name__}")
+    assert type(by_name) is initializer
+    half = initializer(seed=1)(shape, dtype="float16")
+    assert keras.backend.standardize_dtype(half.dtype) == "float16"
+    np.testing.assert_allclose(array(half), one, atol=2e-3)
+    assert array(initializer()((0,))).shape == (0,)
+
+
+@pytest.mark.parametrize("initializer", INITIALIZERS)
+@pytest.mark.parametrize("shape", [(2,), (4,), (3, 3), ()])
+def test_shapes_of_no_skew_matrix_are_refused(initializer, shape):
+    with pytest.raises(ValueError, match=r"`shape` must be .*Received: shape="):
+        initializer()(shape)
