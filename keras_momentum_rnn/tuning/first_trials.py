@@ -135,8 +135,8 @@ def stand_in(hp, value):
     number = NUMBERS.get(plain(hp.name))
     if value is None and number is not None:
         value = number.none
-    elif hp.name.endswith(LOGIT) and 0 < value < 1:
-        value = logit(value)
+    elif hp.name.endswith(LOGIT):
+        value = logit(value) if 0 < value < 1 else None
     ends = (getattr(hp, "min_value", None), getattr(hp, "max_value", None))
     if None in ends:
         options = list(hp.values)

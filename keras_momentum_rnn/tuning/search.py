@@ -1,11 +1,12 @@
 """The search: keras-tuner's tuners with what a long search needs around them."""
 
 import contextlib
-import os
 import json
+import os
 import shutil
 import sys
 import warnings
+from numbers import Integral
 from pathlib import Path
 
 import keras
@@ -19,7 +20,7 @@ from keras_momentum_rnn.tuning.progress import Progress
 from keras_momentum_rnn.tuning.results import Results, row_of
 
 MAX_TRIALS = 20
-CLEAR_JAX="CLEAR" in os.environ
+CLEAR_JAX = "CLEAR" in os.environ
 
 
 class Tuner:
@@ -149,8 +150,8 @@ def tune(
     for name, value in (("patience", patience), ("max_trials", max_trials)):
         if value is not None:
             checked_count(name, value)
-    if seed != 0:
-        checked_count("seed", seed)
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"`seed` must be a non-negative integer. Received: seed={seed!r}")
     if strategy == "hyperband" and max_trials is not None:
         raise ValueError(
             "`max_trials` must be None for Hyperband, whose trials follow from `epochs`. "
