@@ -21,15 +21,14 @@ import numpy as np
 from keras_momentum_rnn.tuning import MomentumHyperModel, tune
 
 STEPS, FEATURES, CLASSES = 16, 4, 3
+FOUND = []
 
 
 class Memory(keras.callbacks.Callback):
     """Notes the memory of the process at the end of each training."""
 
-    found = []
-
     def on_train_end(self, logs=None):
-        self.found.append(resident())
+        FOUND.append(resident())
 
 
 def resident():
@@ -58,7 +57,7 @@ def main():
             directory=directory,
             callbacks=[Memory()],
         )
-    half = Memory.found[options.trials // 2 :]
+    half = FOUND[options.trials // 2 :]
     growth = float(np.polyfit(range(len(half)), half, 1)[0])
     backend = keras.config.backend()
     print(f"{backend}: {half[0]:.0f} MB to {half[-1]:.0f} MB, {growth:.2f} MB for each trial")
@@ -67,7 +66,7 @@ def main():
         "command": f"KERAS_BACKEND={backend} python benchmarks/search_memory.py",
         "keras": keras.__version__,
         "growth_per_trial_mb": round(growth, 3),
-        "resident_mb": [round(value, 1) for value in Memory.found],
+        "resident_mb": [round(value, 1) for value in FOUND],
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(results, indent=1) + "\n")

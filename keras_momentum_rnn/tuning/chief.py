@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import sys
+import signal
 import threading
 import time
 from queue import SimpleQueue
@@ -55,17 +55,21 @@ def serve(tuner, update):
 
     thread = threading.Thread(target=search, daemon=True)
     thread.start()
-    seen, backed_up = False, 0
+    seen, lost, backed_up = set(), set(), 0
     while thread.is_alive():
         time.sleep(POLL)
+        present = set(oracle.tuner_ids)
+        seen |= present
         while not LOST.empty():
-            end_lost(oracle, LOST.get(), tuner)
-        seen = seen or bool(oracle.tuner_ids)
+            lost.add(LOST.get())
+        for name in lost & present:
+            end_lost(oracle, name, tuner)
         if len(oracle.end_order) > backed_up:
             backed_up = len(oracle.end_order)
             back_up(oracle, tuner.project_dir)
         update()
-        if seen and idle(oracle):
+        # A worker leaves when it is told that there are no more trials, or is lost.
+        if seen - present - lost and idle(oracle):
             break
     if failure:
         raise failure[0]
@@ -95,7 +99,7 @@ def listen(stream):
     def follow():
         for line in stream:
             LOST.put(line.strip())
-        sys.stdout.flush()
-        os._exit(1)
+        # The launcher has ended, and this is the leader of a group of its own.
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
     threading.Thread(target=follow, daemon=True).start()

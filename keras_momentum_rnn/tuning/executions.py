@@ -57,7 +57,11 @@ class Executions(keras_tuner.HyperModel):
     def build(self, hp):
         keras.utils.set_random_seed(self.seed + len(self.record["executions"]))
         inner = self.inner
-        return inner.build(hp) if isinstance(inner, keras_tuner.HyperModel) else inner(hp)
+        model = inner.build(hp) if isinstance(inner, keras_tuner.HyperModel) else inner(hp)
+        if model.built and getattr(model, "optimizer", None) is not None:
+            # So that a checkpoint's moments find their place.
+            model.optimizer.build(model.trainable_variables)
+        return model
 
     def fit(self, hp, model, *args, callbacks=(), **kwargs):
         start = time.perf_counter()

@@ -142,8 +142,9 @@ class Results:
         """Return a `rich` table, best by layer."""
         table = Table(title=f"Best by layer: {self.objective.name}")
         for name in ("Layer", "Trials", "Broken", self.objective.name, "Parameters", "Seconds"):
-            table.add_column(name, justify="left" if name == "Layer" else "right")
-        table.add_column("Numbers", overflow="fold", ratio=1)
+            left = name == "Layer"
+            table.add_column(name, justify="left" if left else "right", no_wrap=left)
+        table.add_column("Numbers", min_width=22)
         for row in self.best_by_layer():
             mine = [other for other in self.rows if other.layer == row.layer]
             spread = f" ± {row.spread:.2g}" if len(row.scores) > 1 else ""

@@ -2,10 +2,8 @@
 
 import contextlib
 import json
-import os
 import shutil
 import sys
-import warnings
 from numbers import Integral
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from keras_momentum_rnn.tuning.progress import Progress
 from keras_momentum_rnn.tuning.results import Results, row_of
 
 MAX_TRIALS = 20
-CLEAR_JAX = "CLEAR" in os.environ
 
 
 class Tuner:
@@ -40,11 +37,6 @@ class Tuner:
         # The wire to the chief leaves the message out.
         self.hypermodel.end(trial.message)
         super().on_trial_end(trial)
-        # keras-tuner frees a trial's graph when the next is built; this frees what it leaves.
-        if keras.config.backend() == "jax" and CLEAR_JAX:
-            import jax
-
-            jax.clear_caches()
         if self.after_trial is not None:
             self.after_trial()
 
@@ -221,11 +213,8 @@ def tune(
             tuner.search(**fit)
         sys.exit(0)
     total = oracles.count(strategy, max_trials, epochs, oracle.get_space().space)
-    with warnings.catch_warnings():
-        # A checkpoint has the optimizer's moments too, which a model that is built lacks.
-        warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
-        run(tuner, role, Progress(total, objective, verbose), fit)
-        return finish(tuner)
+    run(tuner, role, Progress(total, objective, verbose), fit)
+    return finish(tuner)
 
 
 def run(tuner, role, progress, fit):
