@@ -28,7 +28,8 @@ open(os.path.join({pids!r}, str(os.getpid())), "w").write(name)
 def replaced():
     end = time.monotonic() + 90
     while time.monotonic() < end:
-        if "worker0-1" in [open(os.path.join({pids!r}, p)).read() for p in os.listdir({pids!r})]:
+        names = [open(os.path.join({pids!r}, pid)).read() for pid in os.listdir({pids!r})]
+        if "worker0-1" in names:
             return
         time.sleep(0.1)
 events = {{

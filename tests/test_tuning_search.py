@@ -17,7 +17,16 @@ import numpy as np
 import pytest
 from tuning_cases import Scripted, images, numbers, score_of, search
 
-from keras_momentum_rnn.tuning import MomentumHyperModel, load_results, oracles, tune
+from keras_momentum_rnn.tuning import (
+    MomentumHyperModel,
+    Results,
+    Row,
+    load_results,
+    oracles,
+    plot_heat_map,
+    plot_parallel_coordinates,
+    tune,
+)
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
 
 KILLED = """
@@ -318,6 +327,40 @@ def test_pictures_are_drawn(trained):
     directory = trained[0].directory
     for name in ("heat_map.png", "parallel_coordinates.png"):
         assert (directory / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_heat_map_shows_the_best_of_each_cell():
+    def row(momentum, step_size, score, status="COMPLETED"):
+        values = {"momentum": momentum, "step_size": step_size}
+        return Row("0", status, "AdamLSTM", values, list(values), score)
+
+    rows = [
+        row(0.0, 0.01, 3.0),
+        row(0.9, 2.0, 5.0),
+        row(0.9, 2.0, 4.0),
+        row(0.5, 0.1, None, "FAILED"),
+    ]
+    for direction, best in (("max", 5.0), ("min", 4.0)):
+        results = Results("no/folder", rows, keras_tuner.Objective("score", direction), {})
+        axes = plot_heat_map(results).axes[0]
+        cells = np.ma.filled(axes.collections[0].get_array(), np.nan)
+        assert cells[0, 0] == 3.0 and cells[-1, -1] == best
+        assert np.isfinite(cells).sum() == 2
+        assert axes.get_xscale() == "log" and axes.get_yscale() == "linear"
+    lines = plot_parallel_coordinates(results).axes[0].lines
+    assert len(lines) >= 3 + 4  # a line for each trial and each axis
+    assert plot_heat_map(Results("no/folder", rows[3:], results.objective, {})) is None
+
+
+def test_the_table_is_best_by_layer():
+    def row(layer, score):
+        return Row("0", "COMPLETED", layer, {}, [], score, 0.0, [score], 10, [1], 0.1)
+
+    rows = [row("LSTM", 0.5), row("GRU", 0.7), row("LSTM", 0.6), row("GRU", 0.4)]
+    results = Results("no/folder", rows, keras_tuner.Objective("score", "max"), {})
+    columns = [list(column.cells) for column in results.table().columns]
+    assert columns[0] == ["GRU", "LSTM"] and columns[1] == ["2", "2"]
+    assert columns[3] == ["0.7", "0.6"]
 
 
 # Memory

@@ -50,6 +50,9 @@ def plot_heat_map(results, x="step_size", y="momentum"):
     axes.scatter(xs, ys, c=scores, norm=norm, cmap=palette, edgecolors="black", s=40)
     axes.set_xscale(scale_of(x, xs))
     axes.set_yscale(scale_of(y, ys))
+    axes.minorticks_off()
+    axes.set_xticks(edges[0], [f"{edge:.2g}" for edge in edges[0]])
+    axes.set_yticks(edges[1], [f"{edge:.2g}" for edge in edges[1]])
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(f"Best {results.objective.name} in each cell; a point for each trial")
@@ -64,13 +67,12 @@ def scale_of(name, values):
 
 
 def bin_edges(values, scale):
-    """Return the edges of equal cells on a scale, around all values."""
-    low, high = min(values), max(values)
+    """Return the edges of equal cells on a scale, around all values, with a margin."""
     if scale == "log":
-        low, high = (low / 1.2, high * 1.2) if low == high else (low, high)
-        return np.geomspace(low, high, BINS + 1)
-    low, high = (low - 0.1, high + 0.1) if low == high else (low, high)
-    return np.linspace(low, high, BINS + 1)
+        return np.exp(bin_edges(np.log(values), "linear"))
+    low, high = min(values), max(values)
+    margin = 0.05 * (high - low) or 0.1
+    return np.linspace(low - margin, high + margin, BINS + 1)
 
 
 def bin_of(value, edges):
