@@ -404,6 +404,7 @@ def test_models_of_earlier_trials_are_freed(tmp_path):
         ({"strategy": "hyperband"}, "`max_trials` must be None for Hyperband"),
         ({"strategy": "grid", "first": [{}]}, "`first` must be empty for a grid"),
         ({"objective": "val_loss"}, "needs `validation_data` or `validation_split`"),
+        ({"objective": ["val_loss"]}, "`objective` must be the name of a metric"),
         ({"objective": "glory"}, "`objective` must be the name of a metric"),
         ({"first": [{"beta": 0.5}]}, "Received: beta in"),
     ],

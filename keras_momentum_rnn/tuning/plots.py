@@ -24,6 +24,16 @@ def plot_heat_map(results, x="step_size", y="momentum"):
 
     Returns:
         A `matplotlib.figure.Figure`, or `None` if no completed trial has both numbers.
+
+    Example:
+
+    >>> import keras_tuner
+    >>> from keras_momentum_rnn.tuning import Results, Row, plot_heat_map
+    >>> values = {"momentum": 0.6, "step_size": 0.6}
+    >>> rows = [Row("0", "COMPLETED", "MomentumLSTM", values, list(values), score=0.9)]
+    >>> objective = keras_tuner.Objective("val_accuracy", "max")
+    >>> plot_heat_map(Results("runs/search", rows, objective, {})).axes[0].get_ylabel()
+    'momentum'
     """
     for prefix in ("", "1/"):
         rows = [r for r in results.rows if prefix + x in r.values and prefix + y in r.values]
@@ -89,6 +99,8 @@ def plot_parallel_coordinates(results):
 
     Returns:
         A `matplotlib.figure.Figure`, or `None` if no trial completed.
+
+    Example: as of `plot_heat_map`.
     """
     rows = results.ranked()[::-1]  # the best is drawn last, on top
     if not rows:

@@ -1,6 +1,6 @@
 """What a search shows while it runs."""
 
-import time
+import sys
 
 from rich import progress as bars
 from rich.console import Console
@@ -20,8 +20,6 @@ class Progress:
         self.total = total
         self.objective = objective
         # The stdout of this moment: keras-tuner's own lines are sent elsewhere later.
-        import sys
-
         self.console = Console(file=sys.stdout, quiet=not shown)
         self.bar = bars.Progress(
             bars.TextColumn("{task.description}"),
@@ -37,7 +35,6 @@ class Progress:
         )
         self.task = self.bar.add_task("trial", total=total, best="-")
         self.reported = set()
-        self.start = time.monotonic()
 
     def update(self, rows):
         """Show what has ended since the last call.

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import keras
+import keras_tuner
 from keras_tuner.engine.hyperparameters import Fixed
 from rich.table import Table
 
@@ -180,6 +181,11 @@ class Results:
             new.write_text(text.getvalue())
         found = {
             "objective": {"name": self.objective.name, "direction": self.objective.direction},
+            "versions": {
+                "backend": keras.config.backend(),
+                "keras": keras.__version__,
+                "keras_tuner": keras_tuner.__version__,
+            },
             "settings": {k: v for k, v in self.settings.items() if k != "space"},
             "best": self.best and self.best.trial,
             "trials": [asdict(row) for row in self.rows],

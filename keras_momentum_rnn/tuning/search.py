@@ -310,7 +310,8 @@ def checked_objective(objective, hypermodel):
         objective = getattr(hypermodel, "objective", "val_loss")
     if isinstance(objective, keras_tuner.Objective):
         return objective
-    direction = keras_tuner.engine.metrics_tracking.infer_metric_direction(objective)
+    infer = keras_tuner.engine.metrics_tracking.infer_metric_direction
+    direction = infer(objective) if isinstance(objective, str) else None
     if direction is None:
         raise ValueError(
             "`objective` must be the name of a metric of Keras, or a keras_tuner.Objective, "
