@@ -7,8 +7,8 @@
 The data is the set of 8x8 images that scikit-learn bundles, read in steps of `--pixels`
 pixels, row by row. The first trials give every layer its default numbers, so that none is left
 out; the others are drawn from the search space, layer, width, momentum, step size, beta,
-restart period and learning rate at once. The last sixth of the training images is held out and
-decides; the test images are used once, by the winner, after the search.
+restart period and learning rate at once. Of the training images 256 are held out and decide;
+the test images are used once, by the winner, after the search.
 
 The output directory receives what `keras_momentum_rnn.tuning.tune` writes: results.csv and
 results.json (all trials), heat_map.png (momentum and step size), parallel_coordinates.png and
@@ -28,7 +28,9 @@ from sklearn.model_selection import train_test_split
 from keras_momentum_rnn.tuning import MomentumHyperModel, available_layers, tune
 
 STRATEGIES = ("random", "bayesian")
-VALIDATION_SHARE = 6
+BATCH = 64
+# Whole batches: JAX compiles once more for a part of one.
+TRAINING, VALIDATION = 18 * BATCH, 4 * BATCH
 
 
 def main(argv=None):
@@ -50,7 +52,7 @@ def main(argv=None):
         max_trials=max(options.trials, len(options.layers)),
         epochs=options.epochs,
         patience=options.patience,
-        batch_size=64,
+        batch_size=BATCH,
         first=[defaults(layer) for layer in options.layers],
     )
     table = results.table()
@@ -111,9 +113,9 @@ def load(pixels):
     images, test_images, labels, test_labels = train_test_split(
         images, labels, test_size=0.2, stratify=labels, random_state=0
     )
-    stop = len(images) - len(images) // VALIDATION_SHARE
-    validation = (images[stop:], labels[stop:])
-    return (images[:stop], labels[:stop]), validation, (test_images, test_labels)
+    train = (images[:TRAINING], labels[:TRAINING])
+    validation = (images[-VALIDATION:], labels[-VALIDATION:])
+    return train, validation, (test_images, test_labels)
 
 
 if __name__ == "__main__":

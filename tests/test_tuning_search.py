@@ -376,17 +376,17 @@ def test_models_of_earlier_trials_are_freed(tmp_path):
             return super().fit(hp, model, *args, **kwargs)
 
     tune(
-        Watched((3, 2), 2, layers=["SimpleRNN"], units=[1, 2, 3], learning_rate=0.1),
+        Watched((3, 2), 2, layers=["SimpleRNN"], units=[1, 2], learning_rate=0.1),
         x,
         y,
         validation_split=0.5,
         directory=tmp_path,
-        max_trials=3,
+        max_trials=2,
         epochs=1,
         verbose=0,
     )
     gc.collect()
-    assert len(models) == 3 and [ref() for ref in models] == [None] * 3
+    assert len(models) == 2 and [ref() for ref in models] == [None] * 2
 
 
 # Refusals
