@@ -1,0 +1,123 @@
+"""Search over LSTM and all of our layers, on handwritten digits.
+
+    python examples/tune_layer.py
+    python examples/tune_layer.py --strategy bayesian --trials 80 --output runs/bayesian
+    python -m keras_momentum_rnn.tuning launch --workers 2 examples/tune_layer.py
+
+The data is the set of 8x8 images that scikit-learn bundles, read in steps of `--pixels`
+pixels, row by row. The first trials give every layer its default numbers, so that none is left
+out; the others are drawn from the search space, layer, width, momentum, step size, beta,
+restart period and learning rate at once. Of the training images 256 are held out and decide;
+the test images are used once, by the winner, after the search.
+
+The output directory receives what `keras_momentum_rnn.tuning.tune` writes: results.csv and
+results.json (all trials), heat_map.png (momentum and step size), parallel_coordinates.png and
+best.keras, and table.txt, the table. After an interruption the same command goes on.
+"""
+
+import argparse
+import inspect
+from pathlib import Path
+
+import keras
+from rich import print
+from rich.console import Console
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from keras_momentum_rnn.tuning import MomentumHyperModel, available_layers, tune
+
+STRATEGIES = ("random", "bayesian")
+BATCH = 64
+# Whole batches: JAX compiles once more for a part of one.
+TRAINING, VALIDATION = 18 * BATCH, 4 * BATCH
+
+
+def main(argv=None):
+    options = parse(argv)
+    train, validation, test = load(options.pixels)
+    hypermodel = MomentumHyperModel(
+        train[0].shape[1:],
+        head=10,
+        layers=options.layers,
+        units=[16, 32],
+        learning_rate=(1e-3, 2e-2),
+    )
+    results = tune(
+        hypermodel,
+        *train,
+        validation_data=validation,
+        directory=options.output,
+        strategy=options.strategy,
+        max_trials=max(options.trials, len(options.layers)),
+        epochs=options.epochs,
+        patience=options.patience,
+        batch_size=BATCH,
+        first=[defaults(layer) for layer in options.layers],
+    )
+    table = results.table()
+    print(table)
+    with open(options.output / "table.txt", "w") as file:
+        Console(file=file, width=120).print(table)
+    model = results.best_model()
+    images, labels = test
+    found = model.predict(images, verbose=0).argmax(-1)
+    print(f"{results.best.line()}\nof {len(labels)} test images {(found == labels).mean():.1%}")
+    print(f"The pictures, all trials and best.keras are in {options.output}")
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add, known = parser.add_argument, searched_layers()
+    add("--layers", nargs="+", choices=known, default=known, help="what competes")
+    add("--trials", type=positive, default=26, help="at least one for each layer")
+    add("--strategy", choices=STRATEGIES, default="random", help="how trials are chosen")
+    add("--epochs", type=positive, default=8, help="the most for a trial")
+    add("--patience", type=positive, default=2, help="epochs without a better one")
+    add("--pixels", type=int, choices=(1, 2, 4, 8), default=8, help="read at each step")
+    add("--output", type=Path, default="runs/tune_layer", help="directory of the results")
+    return parser.parse_args(argv)
+
+
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a positive int. Received: {text}")
+    return int(text)
+
+
+def searched_layers():
+    """Return LSTM and all of ours that need no `rule`, by name."""
+    ours = [
+        name
+        for name, layer in available_layers().items()
+        if layer.__module__.startswith("keras_momentum_rnn") and not name.startswith("Rule")
+    ]
+    return ["LSTM", *ours]
+
+
+def defaults(layer):
+    """Return the numbers that a layer has unless told otherwise, as a first trial."""
+    numbers = ("momentum", "step_size", "beta", "restart_period")
+    parameters = inspect.signature(available_layers()[layer]).parameters
+    own = {name: parameters[name].default for name in numbers if name in parameters}
+    return {"layer": layer, "units": 32, "learning_rate": 0.005, **own}
+
+
+def load(pixels):
+    """Return images and labels for training, validation and test."""
+    images, labels = load_digits(return_X_y=True)
+    images = (images / 16).astype("float32").reshape(len(images), -1, pixels)
+    images, test_images, labels, test_labels = train_test_split(
+        images, labels, test_size=0.2, stratify=labels, random_state=0
+    )
+    train = (images[:TRAINING], labels[:TRAINING])
+    validation = (images[-VALIDATION:], labels[-VALIDATION:])
+    return train, validation, (test_images, test_labels)
+
+
+if __name__ == "__main__":
+    keras.utils.set_random_seed(0)
+    main()

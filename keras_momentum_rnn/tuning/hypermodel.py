@@ -1,0 +1,172 @@
+"""A ready hypermodel: recurrent layers under a head."""
+
+import keras
+import keras_tuner
+
+from keras_momentum_rnn.checks import checked_choice, checked_count
+from keras_momentum_rnn.tuning.space import suggest_layer
+from keras_momentum_rnn.tuning.values import MODEL_NUMBERS, ask, checked_spec
+
+TASKS = {
+    "classification": (
+        lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        ["accuracy"],
+        keras_tuner.Objective("val_accuracy", "max"),
+    ),
+    "regression": (lambda: "mean_squared_error", [], keras_tuner.Objective("val_loss", "min")),
+}
+
+
+class MomentumHyperModel(keras_tuner.HyperModel):
+    """Recurrent layers under a head, their kind and numbers left to a search.
+
+    The model is `depth` layers of `suggest_layer`, each followed by dropout, and the head.
+    It is compiled with Adam. With a depth of 1 the hyperparameters have plain names
+    (`momentum`); where several depths are searched, those of layer i begin with `"i/"`.
+
+    What is searched is a list of choices or an interval (low, high); one value is fixed.
+
+    Args:
+        input_shape: tuple (time, features); time may be `None`.
+        head: positive integer, the classes or the numbers to predict, for a `Dense` layer; or
+            a Keras layer, of which each model gets a copy. A head for classification gives
+            logits.
+        task: `"classification"`, of integer labels, or `"regression"`. Defaults to
+            `"classification"`.
+        sequence: bool, whether there is an output for every step. Defaults to `False`.
+        layers: list of layers by class or name. Defaults to LSTM and the five momentum LSTMs.
+        units: positive integers. Defaults to [32, 64, 128].
+        depth: positive integer, or a list of them. Defaults to 1.
+        bidirectional: bool, or a list of both. Defaults to `False`.
+        dropout: in [0, 1). Defaults to 0.
+        learning_rate: above 0, on a logarithmic scale. Defaults to (1e-4, 1e-2).
+        clipnorm: above 0, or `None` for no clipping. Defaults to 1.
+        **arguments: ranges and arguments for `suggest_layer`.
+
+    Raises:
+        ValueError: if an argument is out of its range, naming the range and the value.
+
+    Example:
+
+    >>> import keras_tuner
+    >>> from keras_momentum_rnn.tuning import MomentumHyperModel
+    >>> hypermodel = MomentumHyperModel(
+    ...     (None, 3), head=2, layers=["NAGLSTM", "GRU"], units=4, bidirectional=[False, True]
+    ... )
+    >>> hp = keras_tuner.HyperParameters()
+    >>> hypermodel.build(hp).output_shape
+    (None, 2)
+    >>> list(hp.values)
+    ['depth', 'bidirectional', 'dropout', 'layer', 'units', 'step_size', 'learning_rate',
+     'clipnorm']
+
+    Reference: Nguyen et al. (2020), section 3 and appendix A, whose models are one recurrent
+    layer under a linear head, trained with gradients clipped to a norm of 1.
+    """
+
+    def __init__(
+        self,
+        input_shape,
+        head,
+        *,
+        task="classification",
+        sequence=False,
+        layers=("LSTM", "MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"),
+        name=None,
+        **arguments,
+    ):
+        super().__init__(name=name)
+        self.input_shape = checked_shape(input_shape)
+        is_layer = isinstance(head, keras.layers.Layer)
+        self.head = head if is_layer else checked_count("head", head)
+        self.task = checked_choice("task", task, list(TASKS))
+        self.sequence = checked_choice("sequence", sequence, (True, False))
+        self.objective = TASKS[self.task][2]
+        self.layers = list(layers)
+        self.specs = {
+            name: checked_spec(name, arguments.pop(name, number.default))
+            for name, number in MODEL_NUMBERS.items()
+        }
+        if "return_sequences" in arguments:
+            raise ValueError(
+                "`return_sequences` follows from `sequence` and the depth. "
+                f"Received: return_sequences={arguments['return_sequences']!r}"
+            )
+        self.arguments = arguments
+        # A mistake shows here, and not in the middle of a search.
+        for layer_number in self.layer_numbers:
+            suggest_layer(
+                keras_tuner.HyperParameters(), self.layers, 1, layer_number, **arguments
+            )
+
+    @property
+    def layer_numbers(self):
+        """The prefixes of the layers' hyperparameters, as many as the largest depth."""
+        depths = self.specs["depth"]
+        depths = depths if isinstance(depths, list) else [depths]
+        return [str(i + 1) for i in range(max(depths))] if max(depths) > 1 else [""]
+
+    def build(self, hp):
+        """Return a compiled model.
+
+        Args:
+            hp: `keras_tuner.HyperParameters`.
+        """
+        depth = ask(hp, "depth", self.specs["depth"])
+        bidirectional = ask(hp, "bidirectional", self.specs["bidirectional"])
+        dropout = ask(hp, "dropout", self.specs["dropout"])
+        model = keras.Sequential([keras.Input(self.input_shape)])
+        for layer in self._layers(hp, depth):
+            model.add(keras.layers.Bidirectional(layer) if bidirectional else layer)
+            if dropout:
+                model.add(keras.layers.Dropout(dropout))
+        model.add(self._head())
+        loss, metrics, _ = TASKS[self.task]
+        model.compile(
+            optimizer=keras.optimizers.Adam(
+                ask(hp, "learning_rate", self.specs["learning_rate"]),
+                clipnorm=ask(hp, "clipnorm", self.specs["clipnorm"]),
+            ),
+            loss=loss(),
+            metrics=metrics,
+        )
+        return model
+
+    def _layers(self, hp, depth):
+        """Return the recurrent layers, having asked for those of every depth."""
+        depths = self.specs["depth"]
+        found = []
+        for i, prefix in enumerate(self.layer_numbers):
+            deep = [d for d in depths if d > i] if isinstance(depths, list) else [depth]
+            with hp.conditional_scope("depth", deep):
+                layer = suggest_layer(
+                    hp,
+                    self.layers,
+                    self.specs["units"],
+                    prefix,
+                    return_sequences=self.sequence or i + 1 < depth,
+                    **self.arguments,
+                )
+            if layer is not None:
+                found.append(layer)
+        return found
+
+    def _head(self):
+        if isinstance(self.head, keras.layers.Layer):
+            return type(self.head).from_config(self.head.get_config())
+        return keras.layers.Dense(self.head)
+
+
+def checked_shape(shape):
+    valid = (
+        isinstance(shape, (tuple, list))
+        and len(shape) == 2
+        and all(isinstance(n, int) and n > 0 for n in shape if n is not None)
+        and shape[1] is not None
+    )
+    if not valid:
+        raise ValueError(
+            "`input_shape` must be (time, features), positive integers, time possibly None. "
+            f"Received: input_shape={shape!r}"
+        )
+    return tuple(shape)

@@ -1,0 +1,320 @@
+"""The search: keras-tuner's tuners with what a long search needs around them."""
+
+import contextlib
+import json
+import shutil
+import sys
+from numbers import Integral
+from pathlib import Path
+
+import keras
+import keras_tuner
+from keras_tuner.engine.trial import Trial
+
+from keras_momentum_rnn.checks import checked_choice, checked_count
+from keras_momentum_rnn.tuning import chief, oracles, records
+from keras_momentum_rnn.tuning.executions import Executions
+from keras_momentum_rnn.tuning.progress import Progress
+from keras_momentum_rnn.tuning.results import Results, row_of
+
+MAX_TRIALS = 20
+
+
+class Tuner:
+    """Mixin of a tuner of keras-tuner: records each trial, frees its memory, tells of it."""
+
+    after_trial = None
+
+    def on_trial_begin(self, trial):
+        super().on_trial_begin(trial)
+        self.hypermodel.begin(self.get_trial_dir(trial.trial_id))
+
+    def run_trial(self, trial, *args, **kwargs):
+        self.hypermodel.check_attempts()
+        return super().run_trial(trial, *args, **kwargs)
+
+    def on_trial_end(self, trial):
+        # The wire to the chief leaves the message out.
+        self.hypermodel.end(trial.message)
+        super().on_trial_end(trial)
+        if self.after_trial is not None:
+            self.after_trial()
+
+
+class PlainTuner(Tuner, keras_tuner.Tuner):
+    """RandomSearch, BayesianOptimization and GridSearch, which differ in the oracle alone."""
+
+
+class HyperbandTuner(Tuner, keras_tuner.Hyperband):
+    """Hyperband, which also goes on training from an earlier trial's weights."""
+
+    def __init__(self, oracle, **kwargs):
+        # Hyperband's own constructor makes an oracle, and nothing else.
+        keras_tuner.Tuner.__init__(self, oracle=oracle, **kwargs)
+
+
+def tune(
+    hypermodel,
+    x=None,
+    y=None,
+    *,
+    directory,
+    strategy="random",
+    max_trials=None,
+    epochs=20,
+    executions=1,
+    objective=None,
+    patience=None,
+    first=(),
+    seed=0,
+    overwrite=False,
+    verbose=1,
+    **fit,
+):
+    """Search, and write what was found.
+
+    Shows a line for each trial, and trial i/N, elapsed, left and best so far. After an
+    interruption the same call goes on: finished trials are kept, the one that was interrupted
+    runs again. A trial that breaks (a loss that is no number, no memory) is recorded, and the
+    search goes on; one that ended its process three times is taken as broken.
+
+    `directory` receives results.csv and results.json (all trials), best.keras (the best epoch
+    of the best trial), heat_map.png (momentum and step_size), parallel_coordinates.png, and
+    keras-tuner's own files in the folder `trials`.
+
+    Where keras-tuner's variables KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and
+    KERASTUNER_ORACLE_PORT are set, this process is the chief or a worker of a distributed
+    search. A worker's process ends here; the chief's goes on when all trials have ended.
+
+    Args:
+        hypermodel: `MomentumHyperModel`, any `keras_tuner.HyperModel`, or a function of `hp`
+            that returns a compiled model.
+        x: training data, as for `model.fit`.
+        y: the targets, as for `model.fit`.
+        directory: path of the search. What is there must be of the same search.
+        strategy: `"random"`, `"hyperband"`, `"bayesian"` or `"grid"`. Defaults to `"random"`.
+            A grid has the choices of every list, and ten values of every interval.
+        max_trials: positive integer; of a finished search it may be raised, to go on.
+            Defaults to 20; for a grid to all its points; Hyperband's follow from `epochs`.
+        epochs: positive integer, the epochs of a trial, the most in Hyperband. Defaults to 20.
+        executions: positive integer, how often each trial is trained, with seeds `seed`,
+            `seed + 1`, ... Its score is the mean. Defaults to 1.
+        objective: name of a metric whose direction Keras knows, or `keras_tuner.Objective`.
+            Defaults to that of the hypermodel, or `"val_loss"`.
+        patience: positive integer, the epochs without a better objective after which an
+            execution ends, or `None`. Defaults to `None`.
+        first: list of dicts, trials to start with, such as those of `paper_trials`: values by
+            name, as layers take them. What a dict leaves out has its default. Not for a grid.
+        seed: non-negative integer: the same seed gives the same trials. Defaults to 0.
+        overwrite: bool, whether to remove an earlier search there. Defaults to `False`.
+        verbose: 1 to show progress, or 0. Defaults to 1.
+        **fit: further arguments of `model.fit`: `validation_data`, `batch_size`,
+            `callbacks`, ...
+
+    Returns:
+        `Results`: its `rows`, `best`, `table()` and `best_model()`.
+
+    Raises:
+        ValueError: if an argument is out of its range, or `directory` holds another search.
+        RuntimeError: if every trial broke. The files are written all the same.
+
+    Example:
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from keras_momentum_rnn.tuning import MomentumHyperModel, tune
+    >>> x = np.random.default_rng(0).normal(size=(32, 5, 2)).astype("float32")
+    >>> y = (x.sum(axis=(1, 2)) > 0).astype("int32")
+    >>> hypermodel = MomentumHyperModel((5, 2), head=2, layers=["MomentumLSTM"], units=2)
+    >>> results = tune(
+    ...     hypermodel, x, y, validation_split=0.5, max_trials=2, epochs=1,
+    ...     directory=tempfile.mkdtemp(), verbose=0,
+    ... )
+    >>> [row.status for row in results.rows], type(results.best_model().layers[0]).__name__
+    (['COMPLETED', 'COMPLETED'], 'MomentumLSTM')
+
+    Reference: Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter
+    Optimization"; Nguyen et al. (2020), who searched a grid.
+    """
+    checked_choice("strategy", strategy, list(oracles.ORACLES))
+    for name, value in (("epochs", epochs), ("executions", executions)):
+        checked_count(name, value)
+    for name, value in (("patience", patience), ("max_trials", max_trials)):
+        if value is not None:
+            checked_count(name, value)
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"`seed` must be a non-negative integer. Received: seed={seed!r}")
+    if strategy == "hyperband" and max_trials is not None:
+        raise ValueError(
+            "`max_trials` must be None for Hyperband, whose trials follow from `epochs`. "
+            f"Received: max_trials={max_trials}"
+        )
+    if strategy == "grid" and first:
+        raise ValueError(
+            "`first` must be empty for a grid: put its values into the lists of choices. "
+            f"Received: first={first!r}"
+        )
+    if strategy in ("random", "bayesian"):
+        max_trials = max_trials or MAX_TRIALS
+    objective = checked_objective(objective, hypermodel)
+    validates = "validation_data" in fit or "validation_split" in fit
+    if objective.name.startswith("val_") and not validates:
+        raise ValueError(
+            f"The objective {objective.name} needs `validation_data` or `validation_split`. "
+            f"Received: {sorted(fit)}"
+        )
+    if patience is not None:
+        stop = keras.callbacks.EarlyStopping(
+            monitor=objective.name, mode=objective.direction, patience=patience
+        )
+        fit["callbacks"] = [*fit.get("callbacks", []), stop]
+    fit["epochs"] = epochs
+
+    role = chief.role()
+    directory = Path(directory)
+    watched = Executions(hypermodel, objective, seed)
+    hp = keras_tuner.HyperParameters()
+    watched.build(hp)
+    settings = {
+        "strategy": strategy,
+        "seed": seed,
+        "epochs": epochs,
+        "executions": executions,
+        "patience": patience,
+        "objective": [objective.name, objective.direction],
+        "first": [dict(trial) for trial in first],
+        "space": hp.get_config()["space"],
+    }
+    settings = json.loads(json.dumps(settings))
+    oracle = oracles.make(
+        strategy,
+        objective=objective,
+        # keras-tuner takes 0 for no seed.
+        seed=seed + 1,
+        max_trials=max_trials,
+        max_epochs=epochs,
+        first=settings["first"],
+        space=hp.space,
+    )
+    if role != "worker":
+        prepare(directory, settings, overwrite)
+    tuner_class = HyperbandTuner if strategy == "hyperband" else PlainTuner
+    with contextlib.nullcontext() if verbose and role == "single" else chief.without_chatter():
+        tuner = tuner_class(
+            oracle=oracle,
+            hypermodel=watched,
+            executions_per_trial=executions,
+            directory=directory,
+            project_name=records.PROJECT,
+        )
+    fit = {"x": x, "y": y, "verbose": 0, **fit}
+    if role == "worker":
+        with chief.without_chatter():
+            tuner.search(**fit)
+        sys.exit(0)
+    total = oracles.count(strategy, max_trials, epochs, oracle.get_space().space)
+    run(tuner, role, Progress(total, objective, verbose), fit)
+    return finish(tuner)
+
+
+def run(tuner, role, progress, fit):
+    """Search, as the only process or as the chief."""
+    project = Path(tuner.project_dir)
+
+    def ended():
+        trials = ended_trials(tuner.oracle)
+        return [row_of(trial, project / f"trial_{trial.trial_id}") for trial in trials]
+
+    with progress:
+        progress.update(ended())
+        if role == "chief":
+            with chief.without_chatter():
+                chief.serve(tuner, lambda: progress.update(ended()))
+        else:
+
+            def after_trial():
+                records.back_up(tuner.oracle, project)
+                progress.update(ended())
+
+            tuner.after_trial = after_trial
+            try:
+                tuner.search(**fit)
+            except KeyboardInterrupt:
+                tuner.hypermodel.forgive()
+                raise
+
+
+def finish(tuner):
+    """Write what was found, and return it."""
+    results = load_results(Path(tuner.project_dir).parent)
+    results.write()
+    if results.best is None:
+        errors = [row.error for row in results.rows if row.error] or ["no trial ran"]
+        raise RuntimeError(
+            f"No trial of {len(results.rows)} completed. The last error: {errors[-1]}"
+        )
+    model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
+    with records.replaced(results.directory / "best.keras") as new:
+        model.save(new)
+    return results
+
+
+@keras_tuner.synchronized
+def ended_trials(oracle):
+    return [oracle.trials[trial_id] for trial_id in oracle.end_order]
+
+
+def load_results(directory):
+    """Return the `Results` of a search, as far as it has come, from its files.
+
+    Args:
+        directory: that of `tune`.
+
+    Raises:
+        ValueError: if `directory` holds no search.
+
+    Example:
+
+    >>> from keras_momentum_rnn.tuning import load_results
+    >>> load_results("no/such/folder")
+    Traceback (most recent call last):
+        ...
+    ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
+    """
+    directory = Path(directory)
+    settings = records.read_json(directory / "settings.json")
+    if settings is None:
+        raise ValueError(
+            f"`directory` must be that of a search. Received: directory={str(directory)!r}"
+        )
+    files = sorted((directory / records.PROJECT).glob("trial_*/trial.json"))
+    trials = [(Trial.load(str(file)), file.parent) for file in files]
+    rows = [row_of(trial, folder) for trial, folder in trials]
+    rows.sort(key=lambda row: int(row.trial))
+    return Results(directory, rows, keras_tuner.Objective(*settings["objective"]), settings)
+
+
+def prepare(directory, settings, overwrite):
+    """Make a directory ready to start a search, or to go on with it."""
+    if overwrite:
+        shutil.rmtree(directory / records.PROJECT, ignore_errors=True)
+        (directory / "settings.json").unlink(missing_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    records.claim(directory, settings)
+    records.recover(directory / records.PROJECT, chief.tuner_id())
+
+
+def checked_objective(objective, hypermodel):
+    """Return a `keras_tuner.Objective`."""
+    if objective is None:
+        objective = getattr(hypermodel, "objective", "val_loss")
+    if isinstance(objective, keras_tuner.Objective):
+        return objective
+    infer = keras_tuner.engine.metrics_tracking.infer_metric_direction
+    direction = infer(objective) if isinstance(objective, str) else None
+    if direction is None:
+        raise ValueError(
+            "`objective` must be the name of a metric of Keras, or a keras_tuner.Objective, "
+            f"which says its direction. Received: objective={objective!r}"
+        )
+    return keras_tuner.Objective(objective, direction)

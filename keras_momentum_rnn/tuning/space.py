@@ -1,0 +1,152 @@
+"""The search space of one recurrent layer."""
+
+import contextlib
+import inspect
+
+import keras
+
+import keras_momentum_rnn
+from keras_momentum_rnn.tuning.values import LAYER_NUMBERS, ask, checked_spec
+
+KERAS_LAYERS = ("SimpleRNN", "LSTM", "GRU")
+# Keyword arguments of every recurrent layer, which some do not list.
+COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
+
+
+def suggest_layer(hp, layers, units, prefix="", **arguments):
+    """Return a recurrent layer whose kind, width and numbers the search chooses.
+
+    The hyperparameter `layer` says which one; under it stand, for the layers that take them,
+    `momentum`, `step_size`, `beta` (as `beta_logit`, `log(beta / (1 - beta))`, a scale that
+    resolves 0.01 and 0.999 alike), `restart_period`, `parametrization` and `rebase_every` (0
+    stands for `None`). Layers share them: `momentum` is one hyperparameter, active for every
+    layer that has a momentum.
+
+    Args:
+        hp: `keras_tuner.HyperParameters`.
+        layers: list of layers to choose from, each a class or its name: ours, or
+            `"SimpleRNN"`, `"LSTM"`, `"GRU"` of Keras, so that the baseline competes.
+        units: positive integer, a list of them, or an interval (low, high) of them.
+        prefix: text put before the names, with a slash: give each layer of a stack its own.
+            Defaults to `""`: no prefix.
+        momentum: a list of choices, an interval (low, high), or one number; in [0, 1).
+            Defaults to (0, 0.99).
+        step_size: the same, above 0; on a logarithmic scale. Defaults to (0.01, 2).
+        beta: the same, in [0, 1), an interval in (0, 1). Defaults to (0.01, 0.999).
+        restart_period: the same, positive integers, logarithmic. Defaults to (2, 128).
+        parametrization: `"expm"`, `"cayley"` or a list of them. Defaults to both.
+        rebase_every: positive integer, `None`, or a list of them. Defaults to
+            [1, 100, None].
+        **arguments: any other argument of the layers, handed on to those that take it:
+            `return_sequences=True`, `formulation="released"`, `rule=...`.
+
+    Returns:
+        The layer, or `None` where `hp` is in a conditional scope that is not active.
+
+    Raises:
+        ValueError: if a range is empty or leaves its domain, a layer is unknown, or an
+            argument is one of no layer.
+
+    Example:
+
+    >>> import keras_tuner
+    >>> from keras_momentum_rnn.tuning import suggest_layer
+    >>> hp = keras_tuner.HyperParameters()
+    >>> layer = suggest_layer(hp, ["SRLSTM", "LSTM"], units=[8, 16], step_size=(0.1, 1.0))
+    >>> type(layer).__name__, layer.units, layer.restart_period, layer.step_size
+    ('SRLSTM', 8, 2, 0.1)
+    >>> hp.values
+    {'layer': 'SRLSTM', 'units': 8, 'step_size': 0.1, 'restart_period': 2}
+
+    Reference: Nguyen et al. (2020), Tables 7 to 10, whose settings lie in the default ranges;
+    `paper_trials` lists them.
+    """
+    classes = layer_classes(layers, arguments)
+    given = {name: arguments.pop(name) for name in LAYER_NUMBERS if name in arguments}
+    for name in [*given, *arguments]:
+        if name not in COMMON and not any(takes(cls, name) for cls in classes.values()):
+            raise ValueError(
+                f"`{name}` is an argument of none of the layers {list(classes)}. "
+                f"Received: {name}={given.get(name, arguments.get(name))!r}"
+            )
+    # Checked whether or not the branch is active.
+    specs = {
+        name: checked_spec(name, given.get(name, number.default))
+        for name, number in LAYER_NUMBERS.items()
+    }
+    numbers = {}
+    with hp.name_scope(prefix) if prefix else contextlib.nullcontext():
+        chosen = hp.Choice("layer", list(classes))
+        width = ask(hp, "units", units)
+        for name, spec in specs.items():
+            takers = [layer for layer, cls in classes.items() if takes(cls, name)]
+            if takers:
+                with hp.conditional_scope("layer", takers):
+                    numbers[name] = ask(hp, name, spec)
+    if chosen is None:
+        return None
+    cls = classes[chosen]
+    own = {name: value for name, value in numbers.items() if takes(cls, name)}
+    rest = {k: v for k, v in arguments.items() if k in COMMON or takes(cls, k)}
+    return cls(width, **own, **rest)
+
+
+def takes(cls, argument):
+    return argument in inspect.signature(cls).parameters
+
+
+def layer_classes(layers, arguments=()):
+    """Return the classes by name.
+
+    Args:
+        layers: list of classes and names.
+        arguments: names of the arguments that the layers will be given.
+    """
+    if not isinstance(layers, (list, tuple)) or not layers:
+        raise ValueError(
+            "`layers` must be a list of one or more layers, by class or name. "
+            f"Received: layers={layers!r}"
+        )
+    known = available_layers()
+    classes = {}
+    for layer in layers:
+        cls = known.get(layer) if isinstance(layer, str) else layer
+        is_layer = isinstance(cls, type) and issubclass(cls, keras.layers.RNN)
+        if not is_layer or not takes(cls, "units"):
+            raise ValueError(
+                f"`layers` must hold classes of recurrent layers with `units`, or some of "
+                f"{sorted(known)}. Received: {layer!r} among layers={layers!r}"
+            )
+        if cls.__name__ in classes:
+            raise ValueError(
+                f"`layers` must differ in name. Received: {cls.__name__} twice in "
+                f"layers={layers!r}"
+            )
+        if needs_rule(cls) and "rule" not in arguments:
+            raise ValueError(
+                f"{cls.__name__} takes any rule: hand one on with `rule=...`. "
+                f"Received: layers={layers!r} without `rule`"
+            )
+        classes[cls.__name__] = cls
+    return classes
+
+
+def available_layers():
+    """Return the recurrent layers by name: those of Keras, and ours.
+
+    Example:
+
+    >>> from keras_momentum_rnn.tuning import available_layers
+    >>> list(available_layers())[:4]
+    ['SimpleRNN', 'LSTM', 'GRU', 'RuleLSTM']
+    """
+    layers = {name: getattr(keras.layers, name) for name in KERAS_LAYERS}
+    for name, value in vars(keras_momentum_rnn).items():
+        if isinstance(value, type) and issubclass(value, keras.layers.RNN):
+            layers[name] = value
+    return layers
+
+
+def needs_rule(cls):
+    """Return whether a layer stands for no rule of its own: RuleLSTM and its like."""
+    return takes(cls, "rule") and cls.__name__.startswith("Rule")

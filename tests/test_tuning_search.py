@@ -1,0 +1,417 @@
+"""The search: its trials, its files, and that no kill and no broken trial loses any of them."""
+
+import csv
+import gc
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import keras
+import keras_tuner
+import numpy as np
+import pytest
+from tuning_cases import Scripted, images, numbers, score_of, search
+
+from keras_momentum_rnn.tuning import (
+    MomentumHyperModel,
+    Results,
+    Row,
+    load_results,
+    oracles,
+    plot_heat_map,
+    plot_parallel_coordinates,
+    tune,
+)
+from keras_momentum_rnn.tuning.executions import ATTEMPTS
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from tuning_cases import search
+search({directory!r}, {{2: lambda: os.kill(os.getpid(), signal.SIGKILL)}}, max_trials=5)
+"""
+
+
+def fail(error):
+    def event():
+        raise error
+
+    return event
+
+
+def scores(results):
+    return [row.score for row in results.rows]
+
+
+# Trials
+
+
+@pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
+def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
+    options = {"strategy": strategy, "max_trials": 4}  # of Bayesian ones the last is fitted
+    if strategy == "hyperband":
+        options = {"strategy": strategy, "max_trials": None, "epochs": 3}
+    first, again, other = (
+        search(tmp_path / str(i), seed=seed, **options) for i, seed in enumerate((0, 0, 1))
+    )
+    assert len(first.rows) == (6 if strategy == "hyperband" else 4)
+    assert numbers(first) == numbers(again) != numbers(other)
+    assert scores(first) == pytest.approx(
+        [score_of(row.values) for row in first.rows], rel=1e-5
+    )
+    assert first.best.score == max(scores(first))
+
+
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_hyperband_has_as_many_trials_as_announced(epochs, tmp_path):
+    results = search(tmp_path, strategy="hyperband", max_trials=None, epochs=epochs)
+    assert len(results.rows) == oracles.hyperband_trials(epochs)
+
+
+def test_a_grid_is_the_product_of_its_branches(tmp_path):
+    class Grid(Scripted):
+        def build(self, hp):
+            hp.Choice("layer", ["LSTM", "MomentumLSTM"])
+            with hp.conditional_scope("layer", ["MomentumLSTM"]):
+                hp.Choice("momentum", [0.1, 0.3, 0.9])
+            hp.Choice("step_size", [0.2, 0.6])
+            return Scripted().build(keras_tuner.HyperParameters())
+
+    options = {"strategy": "grid", "max_trials": None}
+    # keras-tuner's own grid search forgets where it was.
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path, hypermodel=Grid({3: fail(KeyboardInterrupt())}), **options)
+    results = search(tmp_path, hypermodel=Grid(), **options)
+    tried = [tuple(row.values.values()) for row in results.rows]
+    expected = [("LSTM", step) for step in (0.2, 0.6)]
+    expected += itertools.product(["MomentumLSTM"], [0.1, 0.3, 0.9], [0.2, 0.6])
+    assert sorted(tried) == sorted(expected) and len(tried) == 8
+    assert {row.status for row in results.rows} == {"COMPLETED"}
+
+
+@pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
+def test_first_trials_come_first(strategy, tmp_path):
+    first = [{"layer": "MomentumLSTM", "momentum": 0.3}, {"layer": "LSTM", "step_size": 1.5}]
+    options = {"epochs": 3, "max_trials": None} if strategy == "hyperband" else {}
+    results = search(tmp_path, strategy=strategy, first=first, **options)
+    assert [row.values for row in results.rows[:2]] == [
+        {"layer": "MomentumLSTM", "momentum": 0.3, "step_size": 0.01},
+        {"layer": "LSTM", "step_size": 1.5},
+    ]
+    assert len(results.rows) == (6 if strategy == "hyperband" else 4)
+
+
+def test_executions_have_seeds_of_their_own_and_give_mean_and_spread(tmp_path):
+    drawn = []
+
+    class Drawing(Scripted):
+        def fit(self, hp, model, *args, **kwargs):
+            super().fit(hp, model, *args, **kwargs)
+            drawn.append(float(keras.ops.convert_to_numpy(model.layers[0].kernel)[0, 0]))
+            return drawn[-1]
+
+    results = search(tmp_path, hypermodel=Drawing(), executions=3, max_trials=2, seed=5)
+    assert len(set(drawn)) == 3 and drawn[:3] == drawn[3:]  # trials share their seeds
+    for row in results.rows:
+        assert row.scores == pytest.approx(drawn[:3])
+        assert row.score == pytest.approx(np.mean(drawn[:3]))
+        assert row.spread == pytest.approx(np.std(drawn[:3], ddof=1))
+
+
+# Interruptions
+
+
+def test_a_killed_process_loses_no_trial(tmp_path):
+    directory, whole = tmp_path / "killed", tmp_path / "whole"
+    code = KILLED.format(tests=str(Path(__file__).parent), directory=str(directory))
+    killed = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        timeout=120,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    files = [directory / "trials" / f"trial_{i}" / "trial.json" for i in range(2)]
+    before = [file.read_bytes() for file in files]
+    results = search(directory, max_trials=5)
+    assert [file.read_bytes() for file in files] == before
+    assert [row.trial for row in results.rows] == list("01234")
+    assert {row.status for row in results.rows} == {"COMPLETED"}
+    assert numbers(results) == numbers(search(whole, max_trials=5))
+
+
+@pytest.mark.parametrize("damage", ["oracle", "trial", "orphan", "everything"])
+def test_a_kill_while_a_file_is_written(damage, tmp_path):
+    search(tmp_path, max_trials=3)
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path, {0: fail(KeyboardInterrupt())}, max_trials=6)
+    project = tmp_path / "trials"
+    if damage == "orphan":  # a trial that is on the disk, and in no list
+        (project / "trial_4").mkdir()
+        copied = (project / "trial_3" / "trial.json").read_text()
+        (project / "trial_4" / "trial.json").write_text(copied.replace('"3"', '"4"'))
+    else:
+        torn = {"oracle": "oracle.json", "trial": "trial_3/trial.json"}
+        files = [project / torn.get(damage, "oracle.json")]
+        files += [project / "trial_3" / "trial.json"] * (damage == "everything")
+        for file in files:
+            file.write_text(file.read_text()[:50])
+    kept = [(project / f"trial_{i}" / "trial.json").read_bytes() for i in range(3)]
+    results = search(tmp_path, max_trials=6)
+    assert [(project / f"trial_{i}" / "trial.json").read_bytes() for i in range(3)] == kept
+    assert numbers(results) == numbers(search(tmp_path / "whole", max_trials=6))
+    assert {row.status for row in results.rows} == {"COMPLETED"}
+
+
+def test_what_ends_the_process_every_time_is_given_up(tmp_path):
+    class Ended(BaseException):
+        """As if the process had been killed."""
+
+    for _ in range(ATTEMPTS):
+        with pytest.raises(Ended):
+            search(tmp_path, {0: fail(Ended())}, max_trials=2)
+    results = search(tmp_path, max_trials=2)
+    assert [row.status for row in results.rows] == ["FAILED", "COMPLETED"]
+    assert "killed 3 times" in results.rows[0].error
+
+
+def test_the_users_interruptions_are_not_counted(tmp_path):
+    for _ in range(ATTEMPTS + 1):
+        with pytest.raises(KeyboardInterrupt):
+            search(tmp_path, {0: fail(KeyboardInterrupt())}, max_trials=2)
+    assert {row.status for row in search(tmp_path, max_trials=2).rows} == {"COMPLETED"}
+
+
+def test_a_finished_search_may_go_on_and_may_not_change(tmp_path):
+    before = search(tmp_path, max_trials=2)
+    after = search(tmp_path, {0: fail(AssertionError("no trial was left"))}, max_trials=2)
+    assert after.rows == before.rows
+    longer = search(tmp_path, max_trials=11)
+    assert longer.rows[:2] == before.rows and len(longer.rows) == 11
+    for options, name in (
+        ({"seed": 3}, "seed: 0 there, 3 now"),
+        ({"hypermodel": Scripted(high=0.5)}, "space: "),
+        ({"strategy": "bayesian"}, "strategy: 'random' there, 'bayesian' now"),
+    ):
+        with pytest.raises(ValueError) as error:
+            search(tmp_path, **options)
+        assert name in str(error.value) and "epochs" not in str(error.value)
+    assert len(load_results(tmp_path).rows) == 11
+    assert len(search(tmp_path, seed=3, max_trials=1, overwrite=True).rows) == 1
+
+
+# Broken trials
+
+
+def test_broken_trials_are_recorded_and_the_search_goes_on(tmp_path):
+    events = {1: fail(MemoryError("no 64 GB")), 2: fail(ValueError("bad shape"))}
+    events |= {n: fail(MemoryError()) for n in (3, 4, 5)}
+    results = search(tmp_path, events, max_trials=8)
+    status = [row.status for row in results.rows]
+    assert status == ["COMPLETED"] + ["FAILED"] * 5 + ["COMPLETED"] * 2
+    assert results.rows[1].error == "MemoryError: no 64 GB"
+    assert results.rows[2].error == "ValueError: bad shape"
+    assert len(load_results(tmp_path).rows) == 8
+
+
+def test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one(tmp_path):
+    x, y = images()
+
+    def build(hp):
+        scale = hp.Choice("scale", [1.0, float("inf")])
+        model = keras.Sequential(
+            [keras.Input((3, 2)), keras.layers.Flatten(), keras.layers.Rescaling(scale)]
+        )
+        model.add(keras.layers.Dense(2))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss, metrics=["accuracy"])
+        return model
+
+    results = tune(
+        build,
+        x,
+        y,
+        validation_data=(x, y),
+        strategy="grid",
+        objective="val_accuracy",
+        epochs=2,
+        directory=tmp_path,
+        verbose=0,
+    )
+    good, broken = results.rows
+    assert good.completed and 0 <= good.score <= 1 and good.epochs == [2]
+    assert broken.status == "FAILED" and "`loss` became nan in epoch 1" in broken.error
+
+
+def test_a_score_that_is_no_number_breaks_a_trial(tmp_path):
+    class Broken(Scripted):
+        def fit(self, *args, **kwargs):
+            score = super().fit(*args, **kwargs)
+            return {"score": float("nan")} if self.trained == 1 else score
+
+    results = search(tmp_path, hypermodel=Broken(), max_trials=2)
+    assert [row.status for row in results.rows] == ["FAILED", "COMPLETED"]
+
+
+def test_if_every_trial_breaks_it_is_an_error_and_recorded(tmp_path):
+    with pytest.raises(
+        RuntimeError, match=r"No trial of 2 completed\. The last error: MemoryError"
+    ):
+        search(tmp_path, {n: fail(MemoryError()) for n in range(2)}, max_trials=2)
+    assert len(list(csv.DictReader((tmp_path / "results.csv").open()))) == 2
+
+
+# Results
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A real search, small: its results, and the data."""
+    directory = tmp_path_factory.mktemp("search")
+    x, y = images()
+    hypermodel = MomentumHyperModel(
+        (3, 2), 2, layers=["SimpleRNN", "MomentumRNN"], units=2, learning_rate=0.05
+    )
+    first = [{"layer": "MomentumRNN", "momentum": m, "step_size": s} for m, s in [(0.5, 1.0)]]
+    results = tune(
+        hypermodel,
+        x[:16],
+        y[:16],
+        validation_data=(x[16:], y[16:]),
+        directory=directory,
+        max_trials=3,
+        epochs=4,
+        patience=1,
+        first=first,
+        verbose=0,
+    )
+    return results, x[16:], y[16:]
+
+
+def test_files_hold_every_trial(trained):
+    results = trained[0]
+    rows = list(csv.DictReader((results.directory / "results.csv").open()))
+    stored = json.loads((results.directory / "results.json").read_text())
+    assert [row["trial"] for row in rows] == ["0", "1", "2"]
+    assert rows[0]["layer"] == "MomentumRNN" and float(rows[0]["momentum"]) == 0.5
+    for row, kept, given in zip(rows, stored["trials"], results.rows, strict=True):
+        assert float(row["score"]) == pytest.approx(kept["score"]) == pytest.approx(given.score)
+        assert kept["values"] == given.values and kept["epochs"] == given.epochs
+    assert stored["best"] == results.best.trial
+    assert stored["objective"] == {"name": "val_accuracy", "direction": "max"}
+    assert load_results(results.directory).rows == results.rows
+    assert not list(results.directory.rglob("unfinished-*"))
+
+
+def test_the_best_model_loads_and_has_its_score(trained):
+    results, x, y = trained
+    model = results.best_model()
+    accuracy = (model.predict(x, verbose=0).argmax(-1) == y).mean()
+    assert accuracy == pytest.approx(results.best.score, abs=1e-6)
+    assert type(model.layers[0]).__name__ == results.best.layer
+    assert results.best.parameters == model.count_params()
+
+
+def test_training_stops_early(trained):
+    # A score that is reached again is no better: with patience 1 the next epoch is the last.
+    assert all(1 < row.epochs[0] <= 4 for row in trained[0].rows)
+    assert any(row.epochs[0] < 4 for row in trained[0].rows)
+
+
+def test_pictures_are_drawn(trained):
+    directory = trained[0].directory
+    for name in ("heat_map.png", "parallel_coordinates.png"):
+        assert (directory / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_heat_map_shows_the_best_of_each_cell():
+    def row(momentum, step_size, score, status="COMPLETED"):
+        values = {"momentum": momentum, "step_size": step_size}
+        return Row("0", status, "AdamLSTM", values, list(values), score)
+
+    rows = [
+        row(0.0, 0.01, 3.0),
+        row(0.9, 2.0, 5.0),
+        row(0.9, 2.0, 4.0),
+        row(0.5, 0.1, None, "FAILED"),
+    ]
+    for direction, best in (("max", 5.0), ("min", 4.0)):
+        results = Results("no/folder", rows, keras_tuner.Objective("score", direction), {})
+        axes = plot_heat_map(results).axes[0]
+        cells = np.ma.filled(axes.collections[0].get_array(), np.nan)
+        assert cells[0, 0] == 3.0 and cells[-1, -1] == best
+        assert np.isfinite(cells).sum() == 2
+        assert axes.get_xscale() == "log" and axes.get_yscale() == "linear"
+    lines = plot_parallel_coordinates(results).axes[0].lines
+    assert len(lines) >= 3 + 4  # a line for each trial and each axis
+    assert plot_heat_map(Results("no/folder", rows[3:], results.objective, {})) is None
+
+
+def test_the_table_is_best_by_layer():
+    def row(layer, score):
+        return Row("0", "COMPLETED", layer, {}, [], score, 0.0, [score], 10, [1], 0.1)
+
+    rows = [row("LSTM", 0.5), row("GRU", 0.7), row("LSTM", 0.6), row("GRU", 0.4)]
+    results = Results("no/folder", rows, keras_tuner.Objective("score", "max"), {})
+    columns = [list(column.cells) for column in results.table().columns]
+    assert columns[0] == ["GRU", "LSTM"] and columns[1] == ["2", "2"]
+    assert columns[3] == ["0.7", "0.6"]
+
+
+# Memory
+
+
+def test_models_of_earlier_trials_are_freed(tmp_path):
+    x, y = images()
+    models = []
+
+    class Watched(MomentumHyperModel):
+        def fit(self, hp, model, *args, **kwargs):
+            models.append(weakref.ref(model))
+            return super().fit(hp, model, *args, **kwargs)
+
+    tune(
+        Watched((3, 2), 2, layers=["SimpleRNN"], units=[1, 2], learning_rate=0.1),
+        x,
+        y,
+        validation_split=0.5,
+        directory=tmp_path,
+        max_trials=2,
+        epochs=1,
+        verbose=0,
+    )
+    gc.collect()
+    assert len(models) == 2 and [ref() for ref in models] == [None] * 2
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "best"}, "`strategy` must be one of ['random', 'hyperband', 'bayesian'"),
+        ({"max_trials": 0}, "`max_trials` must be a positive integer"),
+        ({"epochs": 0}, "`epochs` must be a positive integer"),
+        ({"executions": 1.5}, "`executions` must be a positive integer"),
+        ({"patience": 0}, "`patience` must be a positive integer"),
+        ({"seed": -1}, "`seed` must be a non-negative integer. Received: seed=-1"),
+        ({"strategy": "hyperband"}, "`max_trials` must be None for Hyperband"),
+        ({"strategy": "grid", "first": [{}]}, "`first` must be empty for a grid"),
+        ({"objective": "val_loss"}, "needs `validation_data` or `validation_split`"),
+        ({"objective": ["val_loss"]}, "`objective` must be the name of a metric"),
+        ({"objective": "glory"}, "`objective` must be the name of a metric"),
+        ({"first": [{"beta": 0.5}]}, "Received: beta in"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_refused(options, message, tmp_path):
+    with pytest.raises(ValueError) as error:
+        search(tmp_path / "search", **options)
+    assert message in str(error.value)
+    assert not (tmp_path / "search").exists()

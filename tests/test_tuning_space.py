@@ -1,0 +1,354 @@
+"""The search space: what each branch chooses, on which scale, and what is refused."""
+
+import subprocess
+import sys
+
+import keras
+import keras_tuner
+import numpy as np
+import pytest
+import tuning_cases  # noqa: F401
+
+import keras_momentum_rnn
+from keras_momentum_rnn import rules
+from keras_momentum_rnn.tuning import (
+    PAPER_SETTINGS,
+    MomentumHyperModel,
+    available_layers,
+    paper_trials,
+    requirements,
+    suggest_layer,
+)
+from keras_momentum_rnn.tuning.first_trials import completed
+from keras_momentum_rnn.tuning.values import readable
+
+# What each rule's layers choose, by the prefix of their names.
+CHOSEN = {
+    "Momentum": {"momentum", "step_size"},
+    "NAG": {"step_size"},
+    "SR": {"restart_period", "step_size"},
+    "Adam": {"momentum", "step_size", "beta_logit"},
+    "RMSProp": {"step_size", "beta_logit"},
+}
+FAMILIES = [prefix + cell for cell in ("LSTM", "RNN", "GRU") for prefix in CHOSEN]
+PLAIN = ["SimpleRNN", "LSTM", "GRU", "MCRM", "NestedLSTM"]
+
+
+class Orthogonal(keras.layers.SimpleRNN):
+    """A layer with the arguments of the orthogonal family."""
+
+    def __init__(self, units, *, parametrization="expm", rebase_every=1, **kwargs):
+        super().__init__(units, **kwargs)
+        self.parametrization = parametrization
+        self.rebase_every = rebase_every
+
+
+def expected(layer):
+    for prefix, names in CHOSEN.items():
+        if layer.startswith(prefix) and layer not in PLAIN:
+            return names
+    return set()
+
+
+def parameters(**values):
+    hp = keras_tuner.HyperParameters()
+    hp.values = values
+    return hp
+
+
+def sampled(hp, name, count=400):
+    (parameter,) = [p for p in hp.space if p.name == name]
+    return np.array([parameter.random_sample(seed) for seed in range(count)])
+
+
+# Branches
+
+
+@pytest.mark.parametrize("name", FAMILIES + PLAIN)
+def test_each_branch_chooses_the_numbers_of_its_layer_and_no_others(name):
+    hp = parameters(layer=name)
+    layer = suggest_layer(hp, [*FAMILIES, *PLAIN], units=[3, 5])
+    assert type(layer).__name__ == name and layer.units == 3
+    assert set(hp.values) == {"layer", "units"} | expected(name)
+    for argument, value in readable(hp.values).items():
+        if argument not in ("layer", "units"):
+            assert getattr(layer, argument) == value
+    # The search has to know the branches that it is not in.
+    assert {p.name for p in hp.space} == {"layer", "units"}.union(*CHOSEN.values())
+
+
+TRAINED = [
+    *[("LSTM", {}), ("NAGRNN", {}), ("AdamRNN", {"clipnorm": None})],
+    *[("SRRNN", {"sequence": True}), ("RMSPropRNN", {"task": "regression"})],
+    *[("MomentumRNN", {"depth": 2, "dropout": 0.25}), ("SimpleRNN", {"bidirectional": True})],
+]
+
+
+@pytest.mark.parametrize(("name", "options"), TRAINED, ids=[name for name, _ in TRAINED])
+def test_each_branch_trains_and_reloads(name, options, tmp_path):
+    layers = [name for name, _ in TRAINED]
+    choices = {"layer": name, "1/layer": name, "2/layer": name}
+    choices = {k: v for k, v in choices.items() if ("/" in k) == ("depth" in options)}
+    hypermodel = MomentumHyperModel((3, 2), head=2, layers=layers, units=2, **options)
+    hp = parameters(**choices)
+    model = hypermodel.build(hp)
+    assert sum(
+        isinstance(n, keras.layers.RNN | keras.layers.Bidirectional) for n in model.layers
+    ) == (options.get("depth", 1))
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 3, 2)).astype("float32")
+    outputs = (4, 3) if options.get("sequence") else (4,)
+    if options.get("task") == "regression":
+        y = rng.normal(size=(*outputs, 2)).astype("float32")
+    else:
+        y = rng.integers(0, 2, outputs)
+    assert model.output_shape[1:] == (*outputs[1:], 2)
+    before = [np.array(w) for w in model.get_weights()]
+    model.fit(x, y, verbose=0)
+    moved = [not np.array_equal(a, b) for a, b in zip(before, model.get_weights())]
+    assert any(moved) and all(np.isfinite(w).all() for w in model.get_weights())
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    for layer, loaded in zip(model.layers, again.layers, strict=True):
+        assert type(layer) is type(loaded)
+        if isinstance(layer, keras.layers.RNN):
+            assert layer.get_config() == loaded.get_config()
+    for loaded, weight in zip(again.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(loaded, weight)
+    if name == "LSTM":
+        predicted = model.predict(x, verbose=0)
+        np.testing.assert_allclose(again.predict(x, verbose=0), predicted, atol=1e-6)
+
+
+def test_orthogonal_layers_choose_parametrization_and_period():
+    hp = parameters(layer="Orthogonal", parametrization="cayley", rebase_every=0)
+    layer = suggest_layer(hp, ["LSTM", Orthogonal], units=4)
+    assert (layer.parametrization, layer.rebase_every) == ("cayley", None)
+    layer = suggest_layer(
+        parameters(layer="Orthogonal"), ["LSTM", Orthogonal], 4, rebase_every=7
+    )
+    assert (layer.parametrization, layer.rebase_every) == ("expm", 7)
+
+
+def test_stacked_layers_have_names_of_their_own():
+    hp = parameters()
+    first = suggest_layer(hp, ["MomentumLSTM"], 2, "a", momentum=0.1)
+    second = suggest_layer(hp, ["MomentumLSTM"], 3, "b", momentum=[0.7, 0.8])
+    assert (first.momentum, second.momentum, first.units, second.units) == (0.1, 0.7, 2, 3)
+    assert {"a/momentum", "b/momentum", "a/step_size", "b/step_size"} < set(hp.values)
+
+
+def test_deeper_layers_are_chosen_only_where_they_are():
+    hypermodel = MomentumHyperModel((3, 2), 2, layers=["NAGLSTM"], units=2, depth=[1, 2])
+    for depth, names in ((1, {"1/step_size"}), (2, {"1/step_size", "2/step_size"})):
+        hp = parameters(depth=depth)
+        model = hypermodel.build(hp)
+        assert {name for name in hp.values if "step_size" in name} == names
+        layers = [layer for layer in model.layers if isinstance(layer, keras.layers.RNN)]
+        assert [layer.return_sequences for layer in layers] == [True] * (depth - 1) + [False]
+
+
+def test_head_may_be_a_layer_and_every_model_has_its_own():
+    head = keras.layers.Dense(5, activation="softmax")
+    hypermodel = MomentumHyperModel((3, 2), head, layers=["LSTM"], units=2)
+    models = [hypermodel.build(parameters()) for _ in range(2)]
+    assert [model.output_shape for model in models] == [(None, 5)] * 2
+    assert models[0].layers[-1] is not models[1].layers[-1]
+    assert models[0].layers[-1].activation is keras.activations.softmax
+
+
+def test_arguments_go_to_the_layers_that_take_them():
+    options = {"formulation": "released", "return_sequences": True, "name": "rnn"}
+    for name in ("SRLSTM", "LSTM"):
+        layer = suggest_layer(parameters(layer=name), ["SRLSTM", "LSTM"], 2, **options)
+        assert layer.return_sequences and layer.name == "rnn"
+        assert getattr(layer, "formulation", "released") == "released"
+    rule = rules.HeavyBall(0.3, 0.4)
+    assert suggest_layer(parameters(), ["RuleGRU"], 2, rule=rule).rule.momentum == 0.3
+
+
+# Scales
+
+
+def test_scales_resolve_both_ends():
+    hp = parameters()
+    suggest_layer(hp, FAMILIES, [1])
+    beta = 1 / (1 + np.exp(-sampled(hp, "beta_logit")))
+    assert 0.00999 < beta.min() < 0.02 and 0.998 < beta.max() <= 0.9990001
+    for part in (beta < 0.1, (beta > 0.1) & (beta < 0.9), (beta > 0.9), (beta > 0.99)):
+        assert part.mean() > 0.15
+    step = sampled(hp, "step_size")
+    assert step.min() >= 0.01 and step.max() <= 2 and (step < 0.1).mean() > 0.3
+    period = sampled(hp, "restart_period")
+    assert period.dtype.kind == "i" and period.min() == 2 and 120 < period.max() <= 128
+    assert (period <= 16).mean() > 0.4
+    momentum = sampled(hp, "momentum")
+    assert 0 <= momentum.min() < 0.02 and 0.97 < momentum.max() <= 0.99
+
+
+def test_ranges_are_narrowed():
+    hp = parameters()
+    ranges = {"momentum": (0.2, 0.4), "beta": [0, 0.99], "step_size": 0.5}
+    layer = suggest_layer(hp, ["AdamLSTM"], (4, 64), **ranges)
+    assert (layer.step_size, layer.beta, layer.momentum) == (0.5, 0.0, 0.2)
+    momentum = sampled(hp, "momentum")
+    assert momentum.min() >= 0.2 and momentum.max() <= 0.4
+    assert set(sampled(hp, "beta")) == {0, 0.99} and set(sampled(hp, "step_size")) == {0.5}
+    assert sampled(hp, "units").min() >= 4 and sampled(hp, "units").max() <= 64
+
+
+def test_the_wire_rounds_and_layers_do_not_see_it():
+    hp = parameters(layer="AdamLSTM", momentum=float(np.float32(0.6)), step_size=0.1)
+    hp.values["beta_logit"] = float(np.float32(np.log(0.999 / 0.001)))
+    layer = suggest_layer(hp, ["AdamLSTM"], 2)
+    assert (layer.momentum, layer.step_size, layer.beta) == (0.6, 0.1, 0.999)
+
+
+# First trials
+
+
+def test_the_papers_settings_lie_inside():
+    layers = [name for name in FAMILIES if name.endswith("LSTM")]
+    hp = parameters()
+    suggest_layer(hp, layers, [128, 256])
+    trials = paper_trials(layers)
+    # Tables 7 to 10: what differs of their 28 settings of LSTMs.
+    assert len(trials) == len({str(trial) for trial in trials}) == 21
+    assert {"layer": "SRLSTM", "restart_period": 6, "step_size": 0.01} in trials
+    assert {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999} in trials
+    for trial in trials:
+        values = completed(trial, hp.space)
+        layer = suggest_layer(parameters(**values), layers, [128, 256])
+        for name, value in trial.items():
+            assert name == "layer" or getattr(layer, name) == value
+        assert type(layer).__name__ == trial["layer"] and layer.units == 128
+
+
+def test_settings_of_orthogonal_layers_are_known():
+    (first, second) = PAPER_SETTINGS["pmnist"]["MomentumDTRIV"]
+    assert first == {"momentum": 0.6, "step_size": 0.9, "rebase_every": 1}
+    assert second["rebase_every"] is None
+
+
+@pytest.mark.parametrize(
+    ("trial", "message"),
+    [
+        ({"layer": "LSTM", "momentum": 0.5}, "Received: momentum in"),
+        ({"layer": "MomentumLSTM", "momentum": 0.95}, "`momentum` must be in [0.0, 0.9]"),
+        ({"layer": "MomentumLSTM", "momentum": "much"}, "`momentum` must be in [0.0, 0.9]"),
+        ({"layer": "GRU"}, "`layer` must be in ['LSTM', 'MomentumLSTM', 'AdamLSTM']"),
+        ({"layer": "AdamLSTM", "beta": 1.0}, "`beta_logit` must be in"),
+        ({"layer": "AdamLSTM", "units": 3}, "`units` must be in [2, 4]"),
+    ],
+    ids=str,
+)
+def test_first_trials_outside_the_space_are_refused(trial, message):
+    hp = parameters()
+    suggest_layer(hp, ["LSTM", "MomentumLSTM", "AdamLSTM"], [2, 4], momentum=(0.0, 0.9))
+    with pytest.raises(ValueError) as error:
+        completed(trial, hp.space)
+    assert message in str(error.value)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"momentum": (0.9, 0.2)},
+            "`momentum` must be an interval (low, high) with low < high",
+        ),
+        ({"momentum": (0.5, 0.5)}, "with low < high"),
+        ({"momentum": []}, "`momentum` must be a list of one or more different choices"),
+        ({"momentum": [0.5, 0.5]}, "different choices"),
+        (
+            {"momentum": (0.5, 1.0)},
+            "`momentum` must be a number in [0, 1). Received: momentum=1",
+        ),
+        ({"momentum": [-0.1]}, "`momentum` must be a number in [0, 1)"),
+        ({"momentum": (0.1, 0.2, 0.3)}, "with low < high"),
+        ({"step_size": (0, 1)}, "`step_size` must be a number in (0, infinity)"),
+        ({"step_size": (0.1, float("inf"))}, "`step_size` must be a number in (0, infinity)"),
+        ({"step_size": float("nan")}, "`step_size` must be a number in (0, infinity)"),
+        ({"beta": (0.0, 0.9)}, "`beta` is searched on a logit scale and must lie above 0"),
+        ({"beta": [0.5, 1.0]}, "`beta` must be a number in [0, 1)"),
+        ({"restart_period": (0, 8)}, "`restart_period` must be a positive integer"),
+        ({"restart_period": (2.5, 8)}, "`restart_period` must be a positive integer"),
+        ({"parametrization": "qr"}, "`parametrization` must be one of ['expm', 'cayley']"),
+        ({"rebase_every": (1, 9)}, "it has no intervals"),
+        ({"rebase_every": 0}, "`rebase_every` must be a positive integer"),
+        ({"units": 0}, "`units` must be a positive integer"),
+        ({"units": []}, "`units` must be a list of one or more"),
+        ({"layers": []}, "`layers` must be a list of one or more layers"),
+        ({"layers": "LSTM"}, "`layers` must be a list of one or more layers"),
+        ({"layers": ["LTSM"]}, "Received: 'LTSM' among"),
+        ({"layers": [keras.layers.Dense]}, "must hold classes of recurrent layers"),
+        ({"layers": [keras.layers.RNN]}, "must hold classes of recurrent layers"),
+        ({"layers": ["LSTM", keras.layers.LSTM]}, "LSTM twice"),
+        ({"layers": ["RuleLSTM"]}, "RuleLSTM takes any rule"),
+        ({"layers": ["LSTM"], "momentum": 0.5}, "`momentum` is an argument of none"),
+        ({"speed": 3}, "`speed` is an argument of none of the layers"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_refused(arguments, message):
+    arguments = {"layers": ["AdamLSTM", "SRLSTM", Orthogonal], "units": 4, **arguments}
+    with pytest.raises(ValueError) as error:
+        suggest_layer(parameters(), **arguments)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"input_shape": (3,)}, "`input_shape` must be (time, features)"),
+        ({"input_shape": (3, None)}, "`input_shape` must be (time, features)"),
+        ({"head": 0}, "`head` must be a positive integer"),
+        ({"task": "ranking"}, "`task` must be one of ['classification', 'regression']"),
+        ({"sequence": 1}, "`sequence` must be one of [True, False]"),
+        ({"depth": [0, 1]}, "`depth` must be a positive integer"),
+        ({"depth": (1, 3)}, "it has no intervals"),
+        ({"dropout": [0.5, 1.0]}, "`dropout` must be a number in [0, 1)"),
+        ({"learning_rate": (0.0, 0.1)}, "`learning_rate` must be a number in (0, infinity)"),
+        ({"clipnorm": -1.0}, "`clipnorm` must be a number in (0, infinity)"),
+        ({"bidirectional": "yes"}, "`bidirectional` must be one of"),
+        ({"return_sequences": True}, "`return_sequences` follows from"),
+        ({"momentum": (0.9, 0.1)}, "`momentum` must be an interval"),
+    ],
+    ids=str,
+)
+def test_the_hypermodel_refuses_at_once(arguments, message):
+    with pytest.raises(ValueError) as error:
+        MomentumHyperModel(**{"input_shape": (3, 2), "head": 2, **arguments})
+    assert message in str(error.value)
+
+
+def test_unknown_tasks_are_refused():
+    with pytest.raises(ValueError, match="Received: 'imdb' among"):
+        paper_trials(["LSTM"], ["mnist", "imdb"])
+
+
+# Imports
+
+
+def test_the_package_alone_imports_no_tuner():
+    code = "import sys, keras_momentum_rnn\nassert 'keras_tuner' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    requirements.check()
+    for module in ("keras_tuner", "sklearn"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError) as error:
+        requirements.check()
+    assert "needs keras-tuner, scikit-learn." in str(error.value)
+    assert "pip install 'keras-momentum-rnn[tuner]'" in str(error.value)
+
+
+def test_layers_are_found_by_name():
+    layers = available_layers()
+    assert layers["LSTM"] is keras.layers.LSTM
+    assert layers["AdamGRU"] is keras_momentum_rnn.AdamGRU

@@ -1,0 +1,73 @@
+"""A search that costs next to nothing: its hypermodel trains no model."""
+
+import gc
+from unittest import mock
+
+import keras
+import keras_tuner
+import numpy as np
+
+from keras_momentum_rnn.tuning import plots, tune
+
+# What is imported by now lives on. Without it each collection, one for every model that a
+# search builds, walks through all of keras-tuner's and the backend's objects.
+keras.utils.set_random_seed(0)  # imports TensorFlow, if it is installed
+gc.freeze()
+
+
+class Scripted(keras_tuner.HyperModel):
+    """Its score is made of its numbers; in named trials something happens first.
+
+    Args:
+        events: dict from the count of trainings, 0 the first, to a function that is called.
+    """
+
+    objective = keras_tuner.Objective("score", "max")
+
+    def __init__(self, events=None, high=1.0):
+        super().__init__()
+        self.events = events or {}
+        self.high = high
+        self.trained = 0
+
+    def build(self, hp):
+        hp.Choice("layer", ["LSTM", "MomentumLSTM"])
+        with hp.conditional_scope("layer", ["MomentumLSTM"]):
+            hp.Float("momentum", 0.0, self.high)
+        hp.Float("step_size", 0.01, 2.0, sampling="log")
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        model.compile(loss="mse")
+        return model
+
+    def fit(self, hp, model, *args, callbacks, **kwargs):
+        count, self.trained = self.trained, self.trained + 1
+        self.events.get(count, lambda: None)()
+        for callback in callbacks:
+            callback.set_model(model)
+            callback.on_epoch_end(0, {"score": 0.0})  # saves the checkpoint
+        return {"score": score_of(hp.values)}
+
+
+def score_of(values):
+    return values["step_size"] + values.get("momentum", 0.0)
+
+
+def search(directory, events=None, hypermodel=None, **options):
+    options = {"max_trials": 4, "verbose": 0, **options}
+    with mock.patch.multiple(plots, plot_heat_map=nothing, plot_parallel_coordinates=nothing):
+        return tune(hypermodel or Scripted(events), directory=directory, **options)
+
+
+def nothing(results):
+    """Draw no picture: a picture takes longer than a search."""
+
+
+def numbers(results):
+    """Return what was tried, in order."""
+    return [(row.trial, row.values) for row in results.rows]
+
+
+def images():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(24, 3, 2)).astype("float32")
+    return x, (x.sum(axis=(1, 2)) > 0).astype("int32")
