@@ -160,6 +160,7 @@ REPRESENTATIVES = [
         "SRLSTM-released",
         "AdamRNN-hidden",
         "MomentumGRU",
+        "MomentumDTRIV",
         "MCRM-momentum",
     }
 ]
