@@ -52,9 +52,8 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         checked_choice("initial_rotation", initial_rotation, ("base", "skew"))
         multiplier = checked("recurrent_lr_multiplier", recurrent_lr_multiplier, above=0)
         super().__init__(units, *args, **kwargs)
-        self.activation = (
-            keras.activations.linear
-        )  # and not that of Keras's cell, which has one
+        # Keras's cell has one, which the equation has no place for.
+        self.activation = keras.activations.linear
         self.parametrization = parametrization
         self.initial_rotation = initial_rotation
         self.recurrent_lr_multiplier = multiplier
