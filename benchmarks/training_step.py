@@ -1,12 +1,15 @@
-"""Time one training step of each layer beside the Keras layer that it replaces.
+"""Time one training step of each layer beside that of its baselines.
 
     KERAS_BACKEND=torch python benchmarks/training_step.py
 
-The two run in turn, in one process, so that what else the machine does meets both. Written
-to benchmarks/results/<device>-<backend>.json: for each layer the median milliseconds of its
-step and of its baseline's, the median of their ratio, round by round, and its quartiles; the
-path that the layer takes; command, versions, device. On PyTorch `torch.nn.LSTM` and `GRU`,
-in a plain training loop, are timed in the same rounds: Keras's own layers step in Python.
+All run in turn, in one process, so that what else the machine does meets all. Written to
+benchmarks/results/<device>-<backend>.json: for each layer the median milliseconds of its step
+and of each baseline's, the median of their ratio, round by round, and its quartiles; the path
+that the layer takes; command, versions, device. The baseline is the Keras layer that the
+layer replaces; `--baselines` names others, of keras.layers. On PyTorch `torch.nn.LSTM` and
+`GRU`, in a plain training loop, join the Keras layers of these names, which step in Python
+and go through a sequence backwards in time quadratic in its length: above 256 steps Keras's
+are left out there.
 """
 
 import argparse
@@ -24,6 +27,8 @@ from rich.progress import track
 import keras_momentum_rnn as kmr
 
 BACKEND = keras.config.backend()
+# Keras's own layers on PyTorch take 83 s for a step at 784.
+LONGEST_IN_PYTHON = 256
 LAYERS = [name for name in kmr.layers.__all__ if not name.startswith("Rule")]
 
 
@@ -35,7 +40,9 @@ def arguments():
     parser.add_argument("--features", type=int, default=32)
     parser.add_argument("--units", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--baselines", nargs="+", metavar="KERAS_LAYER")
     parser.add_argument("--device", default="cpu", help="its name in the file's name")
+    parser.add_argument("--case", default="", help="a name that goes behind the file's")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     return parser.parse_args()
 
@@ -92,26 +99,30 @@ def measured(name, options):
     x = rng.standard_normal((options.batch, options.time, options.features)).astype("float32")
     y = rng.standard_normal((options.batch, 1)).astype("float32")
     layer = getattr(kmr, name)(options.units)
-    baseline = layer.keras_layer
-    steps = [keras_step(layer, x, y), keras_step(baseline(options.units), x, y)]
-    kind = baseline.__name__
-    if BACKEND == "torch" and kind in ("LSTM", "GRU"):
-        steps.append(torch_step(kind, options.units, x, y))
-    seconds = timed(steps, options.rounds)
-    plan = layer.plan(training=True)
-    row = {
+    steps = {name: keras_step(layer, x, y)}
+    for kind in options.baselines or [layer.keras_layer.__name__]:
+        if BACKEND != "torch" or options.time <= LONGEST_IN_PYTHON:
+            steps[f"keras.layers.{kind}"] = keras_step(
+                getattr(keras.layers, kind)(options.units), x, y
+            )
+        if BACKEND == "torch":
+            native = {"SimpleRNN": "RNN"}.get(kind, kind)
+            steps[f"torch.nn.{native}"] = torch_step(native, options.units, x, y)
+    seconds = dict(zip(steps, timed(list(steps.values()), options.rounds).T))
+    own = seconds.pop(name)
+    return {
         "layer": name,
-        "path": plan.path,
-        "milliseconds": round(1e3 * float(np.median(seconds[:, 0])), 2),
-        "baseline": f"keras.layers.{kind}",
-        "baseline_milliseconds": round(1e3 * float(np.median(seconds[:, 1])), 2),
-        "ratio": ratio(seconds[:, 0], seconds[:, 1]),
+        "path": layer.plan(training=True).path,
+        "milliseconds": milliseconds(own),
+        "baselines": [
+            {"layer": n, "milliseconds": milliseconds(s), "ratio": ratio(own, s)}
+            for n, s in seconds.items()
+        ],
     }
-    if len(steps) == 3:
-        row["native"] = f"torch.nn.{kind}"
-        row["native_milliseconds"] = round(1e3 * float(np.median(seconds[:, 2])), 2)
-        row["native_ratio"] = ratio(seconds[:, 0], seconds[:, 2])
-    return row
+
+
+def milliseconds(seconds):
+    return round(1e3 * float(np.median(seconds)), 2)
 
 
 def main():
@@ -130,14 +141,12 @@ def main():
         "layers": rows,
     }
     options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / f"{options.device}-{BACKEND}.json"
+    case = f"-{options.case}" if options.case else ""
+    path = options.output / f"{options.device}-{BACKEND}{case}.json"
     path.write_text(json.dumps(results, indent=1) + "\n")
     for row in rows:
-        native = row.get("native_ratio", {}).get("median", "")
-        print(
-            f"{row['layer']:14} {row['path']:6} {row['milliseconds']:9} ms, "
-            f"{row['ratio']['median']:6} of Keras, {native} of native"
-        )
+        ratios = [f"{b['ratio']['median']} of {b['layer']}" for b in row["baselines"]]
+        print(f"{row['layer']:14} {row['path']:6} {row['milliseconds']:9} ms,", *ratios)
     print(path)
 
 
