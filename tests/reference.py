@@ -264,3 +264,10 @@ def directional(function, arrays, directions, step=1e-30):
         return function(moved).imag / step
 
     return {n: [derivative(n, d) for d in some] for n, some in directions.items()}
+
+
+def gradients(function, arrays):
+    """Gradients of a real-valued analytic function of a dict of arrays, entry by entry."""
+    entries = {n: np.eye(a.size).reshape(a.size, *a.shape) for n, a in arrays.items()}
+    slopes = directional(function, arrays, entries)
+    return {n: np.reshape(slopes[n], a.shape) for n, a in arrays.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from cases import CASES
+from cases import CASES, EVERY_RULE_AND_CELL
 from harness import BACKEND, assert_close, normal, randomise
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -36,9 +36,9 @@ def model_of(*layers):
 
 
 def all_layers():
-    """One model that holds every layer under test, some wrapped."""
+    """One model that holds every rule and every cell, some wrapped."""
     layers = []
-    for i, case in enumerate(CASES):
+    for i, case in enumerate(EVERY_RULE_AND_CELL):
         layer = case.layer(3, return_sequences=True, dropout=0.1)
         layers.append(layer if i % 4 else keras.layers.Bidirectional(layer))
     return model_of(*layers, keras.layers.RNN(CASES[0].layer(3).cell))
