@@ -7,6 +7,7 @@ import keras
 import keras_tuner
 from keras_tuner.errors import FailedTrialError
 
+from keras_momentum_rnn.tuning.memory import freed_graphs
 from keras_momentum_rnn.tuning.records import read_json, write_json
 
 # A trial that ended its process as often as this is taken for what ends it.
@@ -67,10 +68,11 @@ class Executions(keras_tuner.HyperModel):
         start = time.perf_counter()
         # First, so that no weights of a broken model are saved.
         callbacks = [FiniteLoss(), *callbacks]
-        if isinstance(self.inner, keras_tuner.HyperModel):
-            result = self.inner.fit(hp, model, *args, callbacks=callbacks, **kwargs)
-        else:
-            result = model.fit(*args, callbacks=callbacks, **kwargs)
+        with freed_graphs():
+            if isinstance(self.inner, keras_tuner.HyperModel):
+                result = self.inner.fit(hp, model, *args, callbacks=callbacks, **kwargs)
+            else:
+                result = model.fit(*args, callbacks=callbacks, **kwargs)
         score, epochs = score_of(result, self.objective)
         if not math.isfinite(score):
             raise FailedTrialError(f"`{self.objective.name}` is {score}")
