@@ -85,21 +85,27 @@ class RuleLayer(keras.layers.RNN):
         """Return the class of the cell."""
         return self.cell_class
 
-    def build(self, sequences_shape, initial_state_shape=None):
-        fresh = self.states is None
-        super().build(sequences_shape, initial_state_shape)
-        if self.stateful and fresh:
-            # A dtype policy would round them wherever they are read, and on PyTorch `assign`
-            # would write into the rounded copy. In place, since Keras leaves them untracked.
-            self.states[:] = [
+    @property
+    def states(self):
+        """The variables of a stateful layer, in the order of the states, or None."""
+        return vars(self).get("state_variables")
+
+    @states.setter
+    def states(self, states):
+        # Keras's own variables follow the dtype policy: they would be rounded wherever they
+        # are read, and on PyTorch `assign` would write into the rounded copy.
+        if states is not None:
+            states = [
                 keras.Variable(
                     ops.zeros(state.shape, dtype=self.variable_dtype),
                     trainable=False,
                     autocast=False,
                     name="rnn_state",
                 )
-                for state in self.states
+                for state in states
             ]
+        # Past Keras's tracking, as it keeps them itself: they are no weights.
+        vars(self)["state_variables"] = states
 
     def call(self, sequences, initial_state=None, mask=None, training=False):
         """Run the sequence.

@@ -186,6 +186,8 @@ def test_dynamic_time_with_a_mask(case, zero):
 
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras exports PyTorch models otherwise")
 def test_export_with_unknown_time(case, tmp_path):
+    if BACKEND == "jax" and "DTRIV" in case.id:
+        pytest.skip("TensorFlow, which serves the export, lacks JAX's LU decomposition")
     tf = pytest.importorskip("tensorflow")
     layer = case.layer(UNITS, return_sequences=True)
     model = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Masking(), layer])
