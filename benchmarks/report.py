@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogLocator, NullFormatter
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -60,6 +61,7 @@ def draw(found, path):
         height_ratios=[len(r["layers"]) + 2 for r in found.values()],
         layout="constrained",
         squeeze=False,
+        sharex=True,
     )
     for panel, (name, results) in zip(panels[:, 0], found.items()):
         rows = results["layers"]
@@ -81,7 +83,9 @@ def draw(found, path):
             )
         panel.axvline(1, color="black", lw=0.8)
         panel.set_xscale("log")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_major_formatter("{x:g}")
+        panel.xaxis.set_minor_formatter(NullFormatter())
         panel.set_yticks(range(len(rows)), [row["layer"] for row in rows], fontsize=8)
         panel.invert_yaxis()
         panel.grid(axis="x", which="both", alpha=0.3)
