@@ -9,7 +9,7 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
-from keras_momentum_rnn.paths import fused, loop
+from keras_momentum_rnn.paths import drive, fused, loop
 from keras_momentum_rnn.paths.plan import choose
 
 # What a call hands to its inner loop past `keras.layers.RNN.call`, and gets back. Not on the
@@ -170,8 +170,9 @@ class RuleLayer(keras.layers.RNN):
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         plan = self.plan(mask is not None, training, carried.given)
-        if plan.path == "fused":
-            outputs, states = fused.run(cell, sequences, states, mask, training)
+        if plan.path != "step":
+            run = {"fused": fused.run, "drive": drive.run}[plan.path]
+            outputs, states = run(cell, sequences, states, mask, training)
         elif self.use_cudnn is True:
             raise ValueError(
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "

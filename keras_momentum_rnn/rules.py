@@ -87,13 +87,26 @@ class Rule:
     @property
     def linear(self):
         """Whether the rule gives `coefficients`, and no class below changes its step."""
+        giver = self._owner("coefficients")
+        return giver is not Rule and self._steps_as(giver, "count", "slot_sizes")
 
-        def owner(name):
-            return next(cls for cls in type(self).__mro__ if name in vars(cls))
+    @property
+    def scaled(self):
+        """Whether the rule takes the step of Adam and RMSProp, with numbers of its own."""
+        return isinstance(self, _Scaled) and self._steps_as(_Scaled)
 
-        giver = owner("coefficients")
-        steps = ("update", "factors", "count", "slot_sizes")
-        return giver is not Rule and all(issubclass(giver, owner(name)) for name in steps)
+    @property
+    def learns(self):
+        """Whether the rule may have weights: whether its class has a `build`."""
+        return self._owner("build") is not Rule
+
+    def _steps_as(self, cls, *others):
+        """Return whether no class below `cls` overrides what makes the step."""
+        return all(issubclass(cls, self._owner(n)) for n in ("update", "factors", *others))
+
+    def _owner(self, name):
+        """Return the class that says what `name` is."""
+        return next(cls for cls in type(self).__mro__ if name in vars(cls))
 
     def coefficients(self, t):
         """Return `(mu_t, s)` of a linear rule, `v_t = mu_t v_{t-1} + s u_t` and `g_t = v_t`.
@@ -258,16 +271,26 @@ class ScheduledRestart(_Momentum):
 
 
 class _Scaled(Rule):
-    """g_t = v_t / sqrt(m_t + epsilon), m_t = beta m_{t-1} + (1 - beta) u_t^2."""
+    """v_t = mu v_{t-1} + gain u_t; m_t = beta m_{t-1} + (1 - beta) u_t^2;
+    g_t = factor v_t / sqrt(m_t + epsilon). Subclasses say what mu, gain and factor are.
+    """
+
+    @property
+    def velocity(self):
+        """The numbers (mu, gain, factor). A rule whose mu is always 0 keeps no v."""
+        raise NotImplementedError
 
     def update(self, u, slots):
         v, scale, slots = self.factors(u, slots)
         return v * scale, slots
 
-    def moment(self, u, m):
-        """Return the new second moment, and the scale that it gives."""
+    def factors(self, u, slots):
+        *v, m = slots
+        mu, gain, factor = self.velocity
         m = self.beta * m + (1 - self.beta) * (u * u)
-        return m, ops.rsqrt(m + self.epsilon)
+        scale = ops.rsqrt(m + self.epsilon)
+        new = mu * v[0] + gain * u if v else gain * u
+        return new, scale if factor == 1 else factor * scale, [new, m] if v else [m]
 
 
 @register
@@ -310,14 +333,11 @@ class Adam(_Scaled):
     def slot_sizes(self, width):
         return [width, width]
 
-    def factors(self, u, slots):
-        v, m = slots
-        m, scale = self.moment(u, m)
+    @property
+    def velocity(self):
         if self.relaxed:
-            v = self.momentum * v + self.step_size * u
-            return v, scale, [v, m]
-        v = self.momentum * v + (1 - self.momentum) * u
-        return v, self.step_size * scale, [v, m]
+            return self.momentum, self.step_size, 1
+        return self.momentum, 1 - self.momentum, self.step_size
 
     def get_config(self):
         return {
@@ -357,9 +377,9 @@ class RMSProp(_Scaled):
     def slot_sizes(self, width):
         return [width]
 
-    def factors(self, u, slots):
-        m, scale = self.moment(u, slots[0])
-        return self.step_size * u, scale, [m]
+    @property
+    def velocity(self):
+        return 0, self.step_size, 1
 
     def get_config(self):
         return {"step_size": self.step_size, "beta": self.beta, "epsilon": self.epsilon}

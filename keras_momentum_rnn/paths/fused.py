@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_momentum_rnn.paths.filter import filtered
+from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 
 # With this in its preactivation a sigmoid is 0 or 1 exactly.
 SATURATED = 1e4
@@ -52,21 +53,6 @@ def input_bias_row(cell):
     return ops.expand_dims(cell.wide(cell.input_bias), 0)
 
 
-def compacted(x, mask):
-    """Return x with each sample's unmasked steps first, in their order, and their number."""
-    # Sorting by distinct numbers keeps the order, whichever way a backend sorts.
-    time = ops.arange(x.shape[1], dtype="int32")
-    order = ops.argsort(time + x.shape[1] * ops.cast(ops.logical_not(mask), "int32"), axis=1)
-    x = ops.take_along_axis(x, ops.expand_dims(order, -1), axis=1)
-    return x, ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
-
-
-def at(x, steps):
-    """Return x after so many steps, zero after none, `(batch, width)`."""
-    index = ops.expand_dims(ops.maximum(steps - 1, 0), -1)
-    return ops.take_along_axis(x, index, axis=1)[:, 0] * ops.cast(steps > 0, x.dtype)
-
-
 def holding(x, kernel, steps, units):
     """Return x and kernel with a column more, which holds c from step `steps` on."""
     time = ops.expand_dims(ops.arange(x.shape[1], dtype="int32"), 0)
@@ -76,13 +62,6 @@ def holding(x, kernel, steps, units):
     # Past its last step a sample's velocity goes on by itself: silence it.
     x = ops.concatenate([x * (1 - idle), idle], axis=-1)
     return x, ops.concatenate([kernel, row], axis=0)
-
-
-def spread_out(outputs, h, mask):
-    """Return the outputs of the compacted steps where they belong, held where masked."""
-    count = ops.expand_dims(ops.cumsum(ops.cast(mask, "int32"), axis=1), -1)
-    outputs = ops.concatenate([ops.expand_dims(h, 1), outputs], axis=1)
-    return ops.take_along_axis(outputs, count, axis=1)
 
 
 def torch_lstm(cell, x, kernel, states):

@@ -11,7 +11,9 @@ class Plan:
 
     Attributes:
         path: "fused", the linear rule applied to the input and the recurrence left to the
-            backend's own kernel, or "step", the loop over steps. The results are the same.
+            backend's own kernel; "drive", the input product of all times at once, then rule
+            and recurrence in a lean loop; or "step", the loop over steps. The results are
+            the same.
         reason: one sentence.
     """
 
@@ -34,21 +36,32 @@ def choose(cell, backend, mask, training, slots, unroll, use_cudnn):
         "unroll=True": unroll,
         f"no fused kernel of the {backend} backend is in use": backend != "torch",
         f"{type(cell).__name__} has no fused kernel": cell.fused_kernel is None,
-        f"{type(cell.rule).__name__} is not linear in the input": not cell.rule.linear,
-        "the slots do not start at zero": slots,
+        f"{type(cell.rule).__name__} is neither linear in the input nor scaled as Adam": not (
+            cell.rule.linear or cell.rule.scaled
+        ),
         "a kernel has tanh and sigmoid alone": not has_kernel_activations(cell),
         "recurrent dropout acts on h": training and cell.recurrent_dropout > 0,
-        "each gate has a dropout mask of its own": (
-            training and cell.dropout > 0 and getattr(cell, "implementation", 2) == 1
-        ),
-        f"the kernel does not compute in {cell.compute_dtype}": (
+        f"no kernel computes in {cell.compute_dtype}": (
             cell.compute_dtype not in ("float32", "float64")
         ),
     }
     for reason, holds in obstacles.items():
         if holds:
             return Plan("step", reason)
+    # Why the rule cannot be applied to the input, before its product with the kernel.
+    unfiltered = {
+        "the rule scales the drive": not cell.rule.linear,
+        "the slots do not start at zero": slots,
+        "each gate has a dropout mask of its own": (
+            training and cell.dropout > 0 and getattr(cell, "implementation", 2) == 1
+        ),
+    }
     masked = ", masked steps moved behind the others" if mask else ""
+    for reason, holds in unfiltered.items():
+        if holds and cell.rule.learns:
+            return Plan("step", f"{reason}, and the rule learns")
+        if holds:
+            return Plan("drive", f"{reason}: rule and recurrence in one lean loop{masked}")
     return Plan("fused", f"the rule filters the input{masked}, {backend} runs the recurrence")
 
 

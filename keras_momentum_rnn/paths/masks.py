@@ -1,0 +1,29 @@
+"""Masks by moving steps: each sample's unmasked steps first, and the outputs back in place.
+
+A masked sample equals the sample without its masked steps. So no path needs to know of masks
+but where a sample ends.
+"""
+
+from keras import ops
+
+
+def compacted(x, mask):
+    """Return x with each sample's unmasked steps first, in their order, and their number."""
+    # Sorting by distinct numbers keeps the order, whichever way a backend sorts.
+    time = ops.arange(x.shape[1], dtype="int32")
+    order = ops.argsort(time + x.shape[1] * ops.cast(ops.logical_not(mask), "int32"), axis=1)
+    x = ops.take_along_axis(x, ops.expand_dims(order, -1), axis=1)
+    return x, ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
+
+
+def at(x, steps):
+    """Return x after so many steps, zero after none, `(batch, width)`."""
+    index = ops.expand_dims(ops.maximum(steps - 1, 0), -1)
+    return ops.take_along_axis(x, index, axis=1)[:, 0] * ops.cast(steps > 0, x.dtype)
+
+
+def spread_out(outputs, h, mask):
+    """Return the outputs of the compacted steps where they belong, held where masked."""
+    count = ops.expand_dims(ops.cumsum(ops.cast(mask, "int32"), axis=1), -1)
+    outputs = ops.concatenate([ops.expand_dims(h, 1), outputs], axis=1)
+    return ops.take_along_axis(outputs, count, axis=1)
