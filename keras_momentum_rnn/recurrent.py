@@ -9,8 +9,9 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
-from keras_momentum_rnn.paths import drive, fused, loop
-from keras_momentum_rnn.paths.plan import choose
+from keras_momentum_rnn.paths.kernels import kernels_for
+from keras_momentum_rnn.paths.plan import Call, choose, device
+from keras_momentum_rnn.paths.run import run
 
 # What a call hands to its inner loop past `keras.layers.RNN.call`, and gets back. Not on the
 # layer: two threads may call it at once.
@@ -52,6 +53,17 @@ class RuleLayer(keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.use_cudnn = use_cudnn
 
+    def build(self, sequences_shape, initial_state_shape=None):
+        super().build(sequences_shape, initial_state_shape)
+        kernels = {}
+        if self.use_cudnn is not False and device() == "gpu":
+            kernels = kernels_for(self.cell, self.stateful)
+            if kernels and keras.config.backend() == "tensorflow":
+                # XLA has no cuDNN recurrence.
+                self.supports_jit = False
+        # Past Keras's tracking: their weights are none of this layer's.
+        vars(self)["kernels"] = kernels
+
     def plan(self, mask=False, training=False, slots=False):
         """Tell which path a call takes, and why.
 
@@ -71,15 +83,18 @@ class RuleLayer(keras.layers.RNN):
         >>> layer.plan()
         Plan(path='step', reason='use_cudnn=False')
         """
-        return choose(
-            self.cell,
-            keras.config.backend(),
+        call = Call(
+            backend=keras.config.backend(),
+            device=device(),
+            features=self.cell.kernel.shape[0] if self.cell.built else None,
             mask=mask,
             training=training,
-            slots=slots or self.stateful,
+            slots=slots,
+            stateful=self.stateful,
             unroll=self.unroll,
             use_cudnn=self.use_cudnn,
         )
+        return choose(self.cell, call)
 
     def chosen_cell(self):
         """Return the class of the cell."""
@@ -170,23 +185,22 @@ class RuleLayer(keras.layers.RNN):
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         plan = self.plan(mask is not None, training, carried.given)
-        if plan.path != "step":
-            run = {"fused": fused.run, "drive": drive.run}[plan.path]
-            outputs, states = run(cell, sequences, states, mask, training)
-        elif self.use_cudnn is True:
+        if self.use_cudnn is True and plan.path in ("filter", "step"):
             raise ValueError(
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
-        else:
-            outputs, states = loop.run(
-                cell.stepper(training),
-                sequences,
-                states,
-                mask=mask,
-                unroll=self.unroll,
-                all_outputs=self.return_sequences,
-            )
+        outputs, states = run(
+            plan,
+            cell,
+            self.kernels,
+            sequences,
+            states,
+            training,
+            mask=mask,
+            unroll=self.unroll,
+            all_outputs=self.return_sequences,
+        )
         if mask is not None:
             outputs = self._masked(outputs, mask)
         carried.slots = states[count:]

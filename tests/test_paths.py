@@ -4,7 +4,15 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES, REPRESENTATIVES
-from harness import BACKEND, array, assert_close, gradients, normal, randomise, run
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    normal,
+    randomise,
+    results_and_gradients,
+    run,
+)
 from keras import ops
 from masks import MASKS
 from reference import rule_step
@@ -12,84 +20,207 @@ from reference import rule_step
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.filter import CHUNK, filtered
 
-FUSED = [case for case in CASES if case.layer().plan().path == "fused"]
+# Over more than one chunk of each path.
+TIME = CHUNK + 7
 
 
-def test_pytorch_has_a_fused_path_for_every_linear_lstm_and_gru():
-    expected = {"MomentumLSTM", "NAGLSTM", "SRLSTM", "MomentumGRU", "NAGGRU", "SRGRU"}
-    assert {case.id for case in FUSED} == (expected if BACKEND == "torch" else set())
+def named(*names):
+    return [case for case in CASES if case.id in names]
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path")
+# Whose recurrence a fused kernel computes; fewer where each is a program to compile.
+WITH_KERNEL = (
+    [case for case in CASES if case.layer().cell.fused_kernel and "rule" not in case.options]
+    if BACKEND == "torch"
+    else named("MomentumLSTM", "NAGGRU", "AdamLSTM", "RMSPropGRU")
+)
+FILTERING = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "NestedLSTM-HeavyBall")
+# Options of a layer, and whether its call is given slots that are not zero.
+CALLS = {
+    "plain": ({}, False),
+    "slots": ({}, True),
+    "dropout": ({"dropout": 0.4}, False),
+    "gate-dropout": ({"dropout": 0.4, "implementation": 1}, False),
+    "no-bias": ({"use_bias": False}, False),
+    "recurrent-bias": ({"use_recurrent_bias": True}, False),
+    "backwards": ({"go_backwards": True}, False),
+    "last": ({"return_sequences": False}, True),
+}
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def device(request, monkeypatch):
+    """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
+    for module in ("recurrent", "paths.run"):
+        monkeypatch.setattr(f"keras_momentum_rnn.{module}.device", lambda: request.param)
+    return request.param
+
+
+def taken(case, device, slots=False, **options):
+    """The path that the plan must choose in training, worked out by hand."""
+    linear = case.rule in ("HeavyBall", "NAG", "ScheduledRestart")
+    filterable = linear and not slots and options.get("implementation") != 1
+    if device == "cpu" and BACKEND != "torch":
+        return "filter" if filterable else "step"
+    if BACKEND != "torch" and slots and linear:
+        return "step"
+    if device == "gpu" and BACKEND != "torch" and options.get("implementation") == 1 and linear:
+        return "step"
+    return "fused" if filterable else "drive"
+
+
+# Each is a program to compile but on PyTorch.
+KERNEL_CALLS = CALLS if BACKEND == "torch" else ("plain", "slots", "recurrent-bias")
+
+
+@pytest.mark.parametrize("call", KERNEL_CALLS)
+@pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
+def test_kernels_equal_the_steps(case, call, device):
+    options, slots = CALLS[call]
+    if case.takes(options) != options:
+        pytest.skip(f"{case.id} takes no {call}")
+    layers = pair(case, **options)
+    path = layers[0].plan(training=True, slots=slots).path
+    assert path == taken(case, device, slots, **options)
+    if path in ("fused", "drive"):
+        assert_equal(layers, "dead_row" if slots else "holes", slots)
+    if path in ("fused", "drive") and BACKEND == "torch":
+        assert_equal(layers, None, slots)
+
+
+@pytest.mark.parametrize("case", FILTERING, ids=lambda c: c.id)
+def test_filtering_equals_the_steps(case, monkeypatch):
+    monkeypatch.setattr(type(case.layer().cell), "fused_kernel", None)
+    layers = pair(case, dropout=0.4)
+    assert layers[0].plan(training=True).path == "filter"
+    assert_equal(layers, "holes")
+
+
+def pair(case, dtype="float32", **options):
+    """Two layers alike, but that the second one steps."""
+    options = {"return_sequences": True, "return_state": True, "seed": 3, **options}
+    layers = [case.layer(5, dtype=dtype, **options) for _ in range(2)]
+    for layer in layers:
+        layer.build((3, TIME, 2))
+    randomise(layers[0], np.random.default_rng(0))
+    layers[1].set_weights(layers[0].get_weights())
+    # As `use_cudnn=False`, which layers of the Elman kind do not take.
+    layers[1].use_cudnn = False
+    return layers
+
+
+def assert_equal(layers, mask, slots=False, tolerance=1e-5):
+    """Compare results and gradients of two layers in training."""
+    rng = np.random.default_rng(1)
+    x = normal(rng, 3, TIME, 2)
+    call = (
+        {"training": True} if mask is None else {"training": True, "mask": MASKS[mask](3, TIME)}
+    )
+    sizes = layers[0].state_size
+    states = None
+    if slots:
+        # Slots as a call may leave them: second moments are positive, counters whole.
+        states = [
+            np.abs(normal(rng, 3, s)) if s > 1 else np.float32([[2], [0], [3]]) for s in sizes
+        ]
+    outputs = normal(rng, 3, TIME, 5) if layers[0].return_sequences else normal(rng, 3, 5)
+    cotangents = [outputs, *(normal(rng, 3, s) for s in sizes)]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, states, **call) for layer in layers
+    )
+    for actual, expected in zip(fast, exact):
+        assert_close(actual, expected, tolerance=tolerance)
+    assert set(by_fast) == set(by_step)
+    for name, expected in by_step.items():
+        # Nobody learns a number of steps, and so the paths do not agree on its gradient.
+        if not (name.startswith("state") and expected.shape[1] == 1):
+            assert_close(by_fast[name], expected, tolerance=10 * tolerance)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="the others have no kernel in float64")
+@pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
+def test_kernels_equal_the_steps_in_float64(case, device):
+    assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "RMSPropGRU"])
+def test_stateful_layers_go_on_from_their_slots(name, device):
+    (case,) = named(name)
+    layers = pair(case, stateful=True)
+    path = layers[0].plan().path
+    assert path == ("step" if device == "cpu" and BACKEND != "torch" else "drive")
+    x = normal(np.random.default_rng(2), 2, 3, TIME, 2)
+    for part in x:
+        for actual, expected in zip(*(run(layer, part) for layer in layers)):
+            assert_close(actual, expected, tolerance=1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")
 @pytest.mark.parametrize(
-    "options, call, reason",
+    "options, call, plan",
     [
-        ({"use_cudnn": False}, {}, "use_cudnn=False"),
-        ({"unroll": True}, {}, "unroll=True"),
-        ({"stateful": True}, {}, "the slots do not start at zero"),
-        ({}, {"slots": True}, "the slots do not start at zero"),
-        ({"activation": "relu"}, {}, "a kernel has tanh and sigmoid alone"),
-        ({"recurrent_dropout": 0.1}, {"training": True}, "recurrent dropout acts on h"),
+        ({"use_cudnn": False}, {}, ("step", "use_cudnn=False")),
+        ({"unroll": True}, {}, ("step", "unroll=True")),
+        ({"stateful": True}, {}, ("drive", "the slots do not start at zero: a lean loop")),
+        ({}, {"slots": True}, ("drive", "the slots do not start at zero: a lean loop")),
+        (
+            {"activation": "relu"},
+            {},
+            ("filter", "a kernel has tanh and sigmoid alone; the rule filters the input"),
+        ),
+        (
+            {"recurrent_dropout": 0.1},
+            {"training": True},
+            ("filter", "recurrent dropout acts on h; the rule filters the input"),
+        ),
         (
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
-            "each gate has a dropout mask of its own",
+            ("drive", "each gate has a dropout mask of its own: a lean loop"),
         ),
-        ({"dtype": "mixed_float16"}, {}, "the kernel does not compute in float16"),
+        (
+            {"dtype": "mixed_float16"},
+            {},
+            (
+                "filter",
+                "no kernel for the CPU computes in float16; the rule filters the input",
+            ),
+        ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_plan_gives_its_reason(options, call, reason):
-    assert kmr.MomentumLSTM(4, **options).plan(**call) == kmr.paths.Plan("step", reason)
+def test_plan_gives_its_reason(options, call, plan):
+    assert kmr.MomentumLSTM(4, **options).plan(**call) == kmr.paths.Plan(*plan)
 
 
 def test_plans_of_layers_without_a_kernel():
-    for layer in (
-        kmr.AdamLSTM(4),
-        kmr.SRLSTM(4, formulation="released"),
-        kmr.MomentumGRU(4, reset_after=False),
-        kmr.MCRM(4),
-        kmr.MomentumRNN(4),
+    for layer, path in (
+        (kmr.AdamRNN(4), "step"),
+        (kmr.SRLSTM(4, formulation="released"), "step"),
+        (kmr.MomentumRNN(4, parameterization="hidden"), "step"),
+        (kmr.MomentumGRU(4, reset_after=False), "filter"),
+        (kmr.MCRM(4), "step"),
+        (kmr.MomentumRNN(4), "filter"),
     ):
         plan = layer.plan()
-        assert plan.path == "step"
+        assert plan.path == path
         assert plan.reason
+
+
+def test_an_input_wider_than_the_drive_is_not_filtered():
+    layer = kmr.MomentumRNN(4)
+    layer.build((None, None, 4))
+    assert layer.plan().path == "step"
 
 
 def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
     x = np.zeros((1, 2, 3), "float32")
     with pytest.raises(ValueError, match=r"No fused kernel serves.*unroll=True"):
         kmr.MomentumLSTM(4, use_cudnn=True, unroll=True)(x)
+    with pytest.raises(ValueError, match=r"No fused kernel serves.*tanh and sigmoid alone"):
+        kmr.MomentumLSTM(4, use_cudnn=True, activation="relu")(x)
 
 
-@pytest.mark.parametrize("case", FUSED, ids=lambda c: c.id)
-@pytest.mark.parametrize("mask", [None, *MASKS])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_fused_equals_step_over_many_chunks(case, mask, dtype):
-    time = 2 * CHUNK + 7
-    rng = np.random.default_rng(0)
-    x = normal(rng, 3, time, 2)
-    call = {} if mask is None else {"mask": MASKS[mask](3, time)}
-    layers = [
-        case.layer(5, return_sequences=True, return_state=True, dtype=dtype, use_cudnn=u)
-        for u in ("auto", False)
-    ]
-    for layer in layers:
-        layer.build(x.shape)
-    randomise(layers[0], rng)
-    layers[1].set_weights(layers[0].get_weights())
-    tolerance = 1e-5 if dtype == "float32" else 1e-12
-    fused, stepped = (layer(x, **call) for layer in layers)
-    for a, e in zip(fused, stepped):
-        assert_close(array(a), array(e), tolerance=tolerance)
-    cotangents = [normal(rng, *r.shape) for r in stepped]
-    fused, stepped = (gradients(layer, x, cotangents, **call) for layer in layers)
-    assert set(fused) == set(stepped)
-    for name, expected in stepped.items():
-        assert_close(fused[name], expected, tolerance=1e-4)
-
-
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch filters a sequence at once")
 @pytest.mark.parametrize(
     "rule, numbers",
     [
@@ -108,7 +239,9 @@ def test_filter_equals_the_steps_of_the_rule(rule, numbers, time):
     for t in range(time):
         drive, slots = rule_step(rule, numbers, x[:, t].astype("float64"), slots)
         expected.append(drive)
-    actual = filtered(getattr(kmr.rules, rule)(**numbers), ops.convert_to_tensor(x))
+    actual = filtered(
+        getattr(kmr.rules, rule)(**numbers).coefficients, ops.convert_to_tensor(x)
+    )
     assert_close(array(actual), np.stack(expected, axis=1), tolerance=2e-6)
 
 
@@ -156,8 +289,9 @@ def test_what_is_masked_may_be_nan(case):
     assert_close(run(layer, x, mask=mask)[0], expected, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("case", FUSED, ids=lambda c: c.id)
-def test_bidirectional_and_models_take_the_fused_path(case, monkeypatch):
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")
+@pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
+def test_bidirectional_and_models_take_the_fast_path(case, monkeypatch):
     def refused(*args, **kwargs):
         raise AssertionError("stepped")
 
@@ -170,6 +304,6 @@ def test_bidirectional_and_models_take_the_fused_path(case, monkeypatch):
         ]
     )
     model.compile("sgd", "mse")
-    monkeypatch.setattr("keras_momentum_rnn.recurrent.loop.run", refused)
+    monkeypatch.setattr("keras_momentum_rnn.paths.loop.run", refused)
     model.fit(x, np.zeros((4, 2)), verbose=0)
     assert run(model, x)[0].shape == (4, 2)

@@ -36,6 +36,8 @@ class RuleCell:
     other_defaults: ClassVar = {}
     # The kernel of the backends that computes its recurrence: "lstm", "gru" or None.
     fused_kernel = None
+    # Whether the drive is the rule's of W x + b, so that a linear rule may filter x instead.
+    drive_is_linear = True
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -146,6 +148,32 @@ class RuleCell:
             return [*recur(drive, states[:count]), *slots]
 
         return step
+
+    def filtering_stepper(self, training=False):
+        """Return one step of a linear rule which filters x in place of u.
+
+        v = mu v + s (W x + b) is W times the filtered x plus b times the filtered 1. The
+        slot in the states of this step is the filtered [x, 1], narrower than v.
+        """
+        count = len(self.cell_state_size)
+        recur, rows = self.recurrence(training), self.input_rows()
+        mask = self.wide(self._dropout_mask) if training and self.dropout else None
+
+        def step(x, states):
+            x = self.wide(x) if mask is None else self.wide(x) * mask
+            x = ops.concatenate([x, ops.ones_like(x[:, :1])], axis=-1)
+            x, slots = self.rule.update(x, states[count:])
+            drive = ops.cast(x @ rows, self.compute_dtype)
+            return [*recur(drive, states[:count]), *slots]
+
+        return step
+
+    def input_rows(self):
+        """Return [W; b], the kernel and under it the bias that rides with the input."""
+        kernel = self.wide(self.kernel)
+        bias = self.input_bias
+        bias = ops.zeros_like(kernel[0]) if bias is None else self.wide(bias)
+        return ops.concatenate([kernel, ops.expand_dims(bias, 0)], axis=0)
 
     def call(self, inputs, states, training=False):
         self.draw_dropout(inputs, states[0])

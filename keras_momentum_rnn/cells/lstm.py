@@ -131,6 +131,7 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
     rule_class = rules.ScheduledRestart
     extends_keras_cell = False
     fused_kernel = None
+    drive_is_linear = False
 
     def stepper(self, training=False):
         project, product = self.projection(training), self.recurrent_product(training)

@@ -28,6 +28,10 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
     def extends_keras_cell(self):
         return self.parameterization == "input"
 
+    @property
+    def drive_is_linear(self):
+        return self.parameterization == "input"
+
     def advance(self, u, slots):
         if self.parameterization == "input":
             return super().advance(u, slots)

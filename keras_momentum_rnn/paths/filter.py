@@ -1,46 +1,97 @@
-"""Linear rules, applied to a whole sequence at once.
+"""A linear rule, v_t = mu_t v_{t-1} + s u_t, applied to the input.
 
-v_t = mu_t v_{t-1} + s u_t with scalar coefficients commutes with u_t = W x_t + b: filtering
-[x, 1] and projecting the result by [W, b] gives v, and [x, 1] is the narrower of the two.
+It commutes with u_t = W x_t + b: filtering [x, 1] and projecting the result by [W, b] gives v,
+and [x, 1] is the narrower of the two. Step by step, or for all times at once.
 """
 
+import keras
 from keras import ops
+
+from keras_momentum_rnn.paths import loop
 
 CHUNK = 64
 
 
-def filtered(rule, x):
-    """Return the drive of a linear rule that starts at zero, `(batch, time, width)`, for x.
+def run(cell, x, states, training, **options):
+    """Run the loop with the filtered [x, 1] in place of v, which starts at zero.
+
+    Args:
+        cell: a cell with a linear rule, whose `drive_is_linear`.
+        x: tensor `(batch, time, features)`.
+        states: list of the initial states; v is not read.
+        training: bool, whether dropout acts.
+        **options: as of `loop.run`.
+
+    Returns:
+        As `loop.run`.
+    """
+    v = len(cell.cell_state_size)
+    narrow = ops.zeros((ops.shape(x)[0], x.shape[-1] + 1), dtype=cell.slot_dtype)
+    states = [*states[:v], narrow, *states[v + 1 :]]
+    outputs, states = loop.run(cell.filtering_stepper(training), x, states, **options)
+    states[v] = states[v] @ cell.input_rows()
+    return outputs, states
+
+
+def filtered(coefficients, x, first=None, start=None):
+    """Return v at all times, `(batch, time, width)`.
 
     The sequence is cut into chunks. Within one, v is a triangular matrix of products of
     coefficients times x; between two, the last v is carried. No ratio and no logarithm is
     taken, so a coefficient of 0 is no special case.
+
+    Args:
+        coefficients: function of step numbers, `(steps,)` or `(batch, steps)`, to mu, of
+            the same shape or a number, and s, a number.
+        x: tensor `(batch, time, width)`.
+        first: tensor `(batch, width)`, v before the first step. Defaults to zero.
+        start: tensor `(batch, 1)`, the numbers of the first step. Defaults to 0.
     """
-    time = x.shape[1]
-    outputs, last = [], None
-    for start in range(0, time, CHUNK):
-        part = x[:, start : start + CHUNK]
-        inner, carry = chunk_coefficients(rule, start, part.shape[1], x.dtype)
-        v = inner @ part
-        if last is not None:
-            v = v + carry * last
-        last = v[:, -1:]
-        outputs.append(v)
-    return ops.concatenate(outputs, axis=1)
+    batch, time = ops.shape(x)[0], ops.shape(x)[1]
+    width = x.shape[2]
+    chunks = -(-time // CHUNK)
+    x = ops.pad(x, [[0, 0], [0, chunks * CHUNK - time], [0, 0]])
+    x = ops.swapaxes(ops.reshape(x, (batch, chunks, CHUNK, width)), 0, 1)
+    t = ops.reshape(ops.cast(ops.arange(chunks * CHUNK), x.dtype), (chunks, 1, CHUNK))
+    inner, carry = chunk_coefficients(coefficients, t if start is None else start + t)
+    v = inner @ x
+
+    def last_of_chunk(last, chunk):
+        inner, carry = chunk
+        last = inner + carry * last
+        return last, last
+
+    first = ops.zeros_like(x[0, :, 0]) if first is None else first
+    _, lasts = ops.scan(last_of_chunk, first, (v[:, :, -1], carry[:, :, -1]))
+    before = ops.concatenate([ops.expand_dims(first, 0), lasts[:-1]], axis=0)
+    v = v + carry * ops.expand_dims(before, 2)
+    return ops.reshape(ops.swapaxes(v, 0, 1), (batch, chunks * CHUNK, width))[:, :time]
 
 
-def chunk_coefficients(rule, start, length, dtype):
+def chunk_coefficients(coefficients, t):
     """Return what a chunk's x and the v before it count for in its v.
 
+    Args:
+        coefficients: as of `filtered`.
+        t: tensor `(..., length)`, the numbers of the chunk's steps.
+
     Returns:
-        The triangle `(length, length)`, s times mu_{j+1} ... mu_i at (i, j), and the column
-        `(length, 1)`, mu_start ... mu_i.
+        The triangle `(..., length, length)`, s times mu_{j+1} ... mu_i at (i, j), and the
+        column `(..., length, 1)`, mu_0 ... mu_i.
     """
-    steps = ops.arange(length)
-    mu, step_size = rule.coefficients(ops.cast(start + steps, dtype))
-    mu = ops.ones((length,), dtype=dtype) * mu
+    mu, s = coefficients(t)
+    mu = ops.ones_like(t) * mu
+    steps = ops.arange(t.shape[-1])
     i, j = ops.expand_dims(steps, 1), ops.expand_dims(steps, 0)
-    factors = ops.where(i > j, ops.expand_dims(mu, 1), ops.ones_like(mu))
-    # The tensor's own method: `keras.ops.cumprod` takes float64 to float32.
-    triangle = factors.cumprod(0) * ops.cast(i >= j, dtype)
-    return step_size * triangle, mu[0] * triangle[:, :1]
+    column = ops.expand_dims(mu, -1)
+    factors = ops.where(i > j, column, ops.ones_like(column))
+    triangle = cumulative_product(factors) * ops.cast(i >= j, t.dtype)
+    return s * triangle, mu[..., :1, None] * triangle[..., :1]
+
+
+def cumulative_product(x):
+    """Return the products from the top of a matrix down."""
+    if keras.config.backend() == "torch":
+        # `keras.ops.cumprod` takes float64 to float32.
+        return x.cumprod(-2)
+    return ops.cumprod(x, axis=-2)

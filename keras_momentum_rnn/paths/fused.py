@@ -1,4 +1,4 @@
-"""The recurrence left to a kernel of the backend: PyTorch's native LSTM and GRU."""
+"""The recurrence left to a fused kernel, and before it the rule, for all times at once."""
 
 from keras import ops
 
@@ -9,11 +9,12 @@ from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 SATURATED = 1e4
 
 
-def run(cell, x, states, mask=None, training=False):
-    """Run a sequence whose rule is linear and whose slots start at zero.
+def run(cell, kernel, x, states, mask=None, training=False):
+    """Run a sequence whose rule is linear and whose slots start at zero: filter x.
 
     Args:
         cell: a cell with `fused_kernel`.
+        kernel: function that runs the recurrence, of `kernels.py`.
         x: tensor `(batch, time, features)`.
         states: list of the initial states; the slots are not read.
         mask: bool tensor `(batch, time)` or None.
@@ -25,82 +26,75 @@ def run(cell, x, states, mask=None, training=False):
     x = cell.wide(x)
     if training and cell.dropout:
         x = x * ops.expand_dims(cell.wide(cell.get_dropout_mask(x[:, 0])), 1)
-    steps = ops.full((x.shape[0], 1), x.shape[1], dtype="int32")
-    if mask is not None:
-        # What is masked may be anything, NaN too: the filter would multiply it by 0.
-        x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
-        x, steps = compacted(x, mask)
+    x, steps = unmasked(x, mask)
     x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
-    x = filtered(cell.rule, x)
-    kernel = ops.concatenate([cell.wide(cell.kernel), input_bias_row(cell)], axis=0)
-    last = x[:, -1] if mask is None else at(x, steps)
-    slots = [last @ kernel]
+    x = filtered(cell.rule.coefficients, x)
+    rows = cell.input_rows()
+    slots = [at(x, steps) @ rows]
     if len(states) > len(cell.cell_state_size) + 1:
         slots.append(cell.rule.count(0, cell.wide(steps)))
-    if mask is not None and cell.fused_kernel == "lstm":
-        x, kernel = holding(x, kernel, steps, cell.units)
-    outputs, *final = KERNELS[cell.fused_kernel](cell, x, kernel, states)
-    if mask is not None:
-        outputs = spread_out(outputs, states[0], mask)
-        final[0] = outputs[:, -1]
+    outputs, final = recurrence(cell, kernel, x, rows, states, mask, steps)
     return outputs, [*final, *slots]
 
 
-def input_bias_row(cell):
-    """Return the bias that rides with the input as a row of the kernel."""
-    if cell.input_bias is None:
-        return ops.zeros((1, cell.gates * cell.units), dtype=cell.slot_dtype)
-    return ops.expand_dims(cell.wide(cell.input_bias), 0)
+def run_drive(cell, kernel, x, states, mask=None, training=False):
+    """Run a sequence whose rule is linear or scaled: the kernel's input is the drive.
+
+    Arguments and returns: as of `run`, but the slots may start anywhere.
+    """
+    x, steps = unmasked(x, mask)
+    u = cell.projection(training)(ops.swapaxes(x, 0, 1))
+    count = len(cell.cell_state_size)
+    drive, slots = drives(cell.rule, ops.swapaxes(u, 0, 1), states[count:], steps)
+    drive = ops.cast(drive, cell.compute_dtype)
+    identity = ops.eye(drive.shape[-1], dtype=drive.dtype)
+    outputs, final = recurrence(cell, kernel, drive, identity, states, mask, steps)
+    return outputs, [*final, *slots]
 
 
-def holding(x, kernel, steps, units):
-    """Return x and kernel with a column more, which holds c from step `steps` on."""
-    time = ops.expand_dims(ops.arange(x.shape[1], dtype="int32"), 0)
+def drives(rule, u, slots, steps):
+    """Return the drive of a linear or scaled rule at all times, and the slots after `steps`."""
+    if rule.linear:
+        first, *t = slots
+        v = filtered(rule.coefficients, u, first, *t)
+        return v, [at(v, steps, first), *(rule.count(t, ops.cast(steps, t.dtype)) for t in t)]
+    mu, gain, factor = rule.velocity
+    *v, m = slots
+    moments = filtered(lambda t: (rule.beta, 1 - rule.beta), u * u, m)
+    scale = factor * ops.rsqrt(moments + rule.epsilon)
+    final = [at(moments, steps, m)]
+    if not v:
+        return gain * u * scale, final
+    velocity = filtered(lambda t: (mu, gain), u, v[0])
+    return velocity * scale, [at(velocity, steps, v[0]), *final]
+
+
+def unmasked(x, mask):
+    """Return x without its masked steps, and after how many steps each sample ends."""
+    if mask is None:
+        return x, ops.full((ops.shape(x)[0], 1), ops.shape(x)[1], dtype="int32")
+    # What is masked may be anything, NaN too, and 0 times that is not 0.
+    return compacted(ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x)), mask)
+
+
+def recurrence(cell, kernel, x, rows, states, mask, steps):
+    """Return h at all times and the final states of the recurrence on x @ rows."""
+    if cell.fused_kernel == "lstm":
+        x, rows = holding(x, rows, steps, cell.units)
+    x, rows = (ops.cast(a, cell.compute_dtype) for a in (x, rows))
+    outputs, *final = kernel(cell, x, rows, states)
+    if mask is not None:
+        outputs = spread_out(outputs, states[0], mask)
+        final[0] = outputs[:, -1]
+    return outputs, final
+
+
+def holding(x, rows, steps, units):
+    """Return x with a column more, and its row, which hold c from step `steps` on."""
+    time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="int32"), 0)
     idle = ops.expand_dims(ops.cast(time >= steps, x.dtype), -1)
-    ones = ops.ones((1, units), dtype=kernel.dtype)
+    ones = ops.ones((1, units), dtype=x.dtype)
     row = ops.concatenate([-SATURATED * ones, SATURATED * ones, 0 * ones, 0 * ones], axis=1)
     # Past its last step a sample's velocity goes on by itself: silence it.
     x = ops.concatenate([x * (1 - idle), idle], axis=-1)
-    return x, ops.concatenate([kernel, row], axis=0)
-
-
-def torch_lstm(cell, x, kernel, states):
-    import torch
-
-    module = torch.nn.LSTM(x.shape[-1], cell.units, batch_first=True, device="meta")
-    h, c = (s.unsqueeze(0).contiguous() for s in states[:2])
-    outputs, (h, c) = torch.func.functional_call(
-        module, torch_weights(cell, kernel, lambda w: w), (x, (h, c))
-    )
-    return outputs, h[0], c[0]
-
-
-def torch_gru(cell, x, kernel, states):
-    import torch
-
-    def reset_first(weight):
-        """PyTorch's gates are r, z, h, Keras's z, r, h."""
-        z, r, h = ops.split(weight, 3, axis=-1)
-        return ops.concatenate([r, z, h], axis=-1)
-
-    module = torch.nn.GRU(x.shape[-1], cell.units, batch_first=True, device="meta")
-    h = states[0].unsqueeze(0).contiguous()
-    outputs, h = torch.func.functional_call(
-        module, torch_weights(cell, kernel, reset_first), (x, h)
-    )
-    return outputs, h[0]
-
-
-def torch_weights(cell, kernel, ordered):
-    """Return PyTorch's parameters; the input bias is a row of the kernel already."""
-    none = ops.zeros((cell.gates * cell.units,), dtype=cell.compute_dtype)
-    side = cell.recurrent_side_bias
-    return {
-        "weight_ih_l0": ordered(kernel).T,
-        "weight_hh_l0": ordered(cell.wide(cell.recurrent_kernel)).T,
-        "bias_ih_l0": none,
-        "bias_hh_l0": none if side is None else ordered(cell.wide(side)),
-    }
-
-
-KERNELS = {"lstm": torch_lstm, "gru": torch_gru}
+    return x, ops.concatenate([rows, row], axis=0)

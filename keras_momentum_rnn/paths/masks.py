@@ -1,7 +1,7 @@
 """Masks by moving steps: each sample's unmasked steps first, and the outputs back in place.
 
-A masked sample equals the sample without its masked steps. So no path needs to know of masks
-but where a sample ends.
+A masked sample equals the sample without its masked steps. So a path need know no more of a
+mask than where each sample ends.
 """
 
 from keras import ops
@@ -10,16 +10,18 @@ from keras import ops
 def compacted(x, mask):
     """Return x with each sample's unmasked steps first, in their order, and their number."""
     # Sorting by distinct numbers keeps the order, whichever way a backend sorts.
-    time = ops.arange(x.shape[1], dtype="int32")
-    order = ops.argsort(time + x.shape[1] * ops.cast(ops.logical_not(mask), "int32"), axis=1)
+    length = ops.shape(x)[1]
+    time = ops.arange(length, dtype="int32")
+    order = ops.argsort(time + length * ops.cast(ops.logical_not(mask), "int32"), axis=1)
     x = ops.take_along_axis(x, ops.expand_dims(order, -1), axis=1)
     return x, ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
 
 
-def at(x, steps):
-    """Return x after so many steps, zero after none, `(batch, width)`."""
+def at(x, steps, first=None):
+    """Return x after so many steps, and `first`, or zero, after none, `(batch, width)`."""
     index = ops.expand_dims(ops.maximum(steps - 1, 0), -1)
-    return ops.take_along_axis(x, index, axis=1)[:, 0] * ops.cast(steps > 0, x.dtype)
+    last = ops.take_along_axis(x, index, axis=1)[:, 0]
+    return ops.where(steps > 0, last, ops.zeros_like(last) if first is None else first)
 
 
 def spread_out(outputs, h, mask):

@@ -9,18 +9,48 @@ backward pass, a function that takes step t, and one that returns the states aft
 `backward` returns the function that takes step t back.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import torch
 from torch.autograd.function import once_differentiable
 
+from keras_momentum_rnn.paths.fused import unmasked
+from keras_momentum_rnn.paths.masks import spread_out
 
-def run(cell, u, states, steps=None):
-    """Run the rule and the recurrence of an LSTM or a GRU.
+# So many steps at a time: more memory than the cache holds slows every one of them.
+CHUNK = 32
+
+
+def run(cell, x, states, mask=None, training=False):
+    """Run a sequence; the slots may start anywhere.
 
     Args:
         cell: a cell with `fused_kernel`, whose rule is linear or scaled and learns nothing.
-        u: tensor `(time, batch, gates * units)`, what the steps bring.
+        x: tensor `(batch, time, features)`.
+        states: list of the initial states, slots included.
+        mask: bool tensor `(batch, time)` or None.
+        training: bool, whether dropout acts.
+
+    Returns:
+        h at all times, `(batch, time, units)`, and the final states.
+    """
+    x, steps = unmasked(x, mask)
+    steps = None if mask is None else steps
+    project = cell.projection(training)
+    outputs, finals = run_time_major(cell, project, x.transpose(0, 1), states, steps)
+    outputs = outputs.transpose(0, 1)
+    if mask is not None:
+        outputs = spread_out(outputs, states[0], mask)
+    return outputs, finals
+
+
+def run_time_major(cell, project, x, states, steps):
+    """Run the rule and the recurrence of an LSTM or a GRU.
+
+    Args:
+        cell: as of `run`.
+        project: function x -> u.
+        x: tensor `(time, batch, features)`.
         states: list of the initial states, slots included.
         steps: int tensor `(batch, 1)`, after how many steps a sample ends, or None where all
             run to the end.
@@ -29,26 +59,30 @@ def run(cell, u, states, steps=None):
         h at all times, `(time, batch, units)`, where past a sample's end it says nothing, and
         the states at the samples' ends.
     """
-    u = u.contiguous()
-    if cell.rule.scaled:
-        rule, counters = Scaled(*cell.rule.velocity, cell.rule.beta, cell.rule.epsilon), []
-    else:
-        count = len(cell.cell_state_size) + 1
-        states, counters = states[:count], states[count:]
-        rule = Momentum(*per_step(cell.rule, u, *counters))
-        ends = len(u) if steps is None else steps
-        counters = [cell.rule.count(t, ends) for t in counters]
-    bias = cell.recurrent_side_bias
-    outputs, *finals = Loop.apply(
-        {"lstm": LSTM, "gru": GRU}[cell.fused_kernel],
-        rule,
-        {len(u): slice(None)} if steps is None else rows_by_end(steps),
-        u,
-        cell.wide(cell.recurrent_kernel),
-        None if bias is None else cell.wide(bias),
-        *states,
-    )
-    return outputs, [*finals, *counters]
+    recurrence = {"lstm": LSTM, "gru": GRU}[cell.fused_kernel]
+    kernel, bias = cell.wide(cell.recurrent_kernel), cell.recurrent_side_bias
+    bias = None if bias is None else cell.wide(bias)
+    counters = []
+    if not cell.rule.scaled:
+        # The loop does not count: what a linear rule's counter will be is known before.
+        slot = len(cell.cell_state_size) + 1
+        states, counters = states[:slot], states[slot:]
+    outputs = []
+    for start in range(0, len(x), CHUNK):
+        part = x[start : start + CHUNK]
+        u = project(part).contiguous()
+        if cell.rule.scaled:
+            rule = Scaled(*cell.rule.velocity, cell.rule.beta, cell.rule.epsilon)
+        else:
+            rule = Momentum(*per_step(cell.rule, u, *(t + start for t in counters)))
+        ends = {len(u): slice(None)}
+        if steps is not None:
+            ends = rows_by_end((steps - start).clamp(0, len(u)))
+        h, *states = Loop.apply(recurrence, rule, ends, u, kernel, bias, *states)
+        outputs.append(h)
+    ends = len(x) if steps is None else steps
+    counters = [cell.rule.count(t, ends) for t in counters]
+    return torch.cat(outputs), [*states, *counters]
 
 
 def per_step(rule, u, t=None):
@@ -220,7 +254,7 @@ class GRU:
 
     @staticmethod
     def product_gradient(kept, d_drive):
-        """Return the gradient of the recurrent product: the reset gate scales its third part."""
+        """Return the gradient of the recurrent product: the reset gate scales a third of it."""
         zr, n = d_drive.tensor_split([2 * kept[2].shape[-1]], -1)
         r = kept[1].chunk(3, -1)[1]
         return torch.cat([zr, n * r], -1)
@@ -254,7 +288,7 @@ class Momentum:
 
 @dataclass(frozen=True)
 class Scaled:
-    """v' = mu v + gain u; m' = beta m + (1 - beta) u^2; the drive is factor v' / sqrt(m' + eps).
+    """v' = mu v + gain u; m' = beta m + (1 - beta) u^2; drive = factor v' / sqrt(m' + eps).
 
     Keeps r = factor / sqrt(m' + eps) and v'. At mu = 0 there is no slot v, and v' is gain u.
     """
@@ -265,8 +299,13 @@ class Scaled:
     beta: float
     epsilon: float
 
+    def numbers(self, u):
+        """Return them as tensors, which PyTorch need not convert at every step."""
+        return [torch.tensor(n, dtype=u.dtype, device=u.device) for n in astuple(self)]
+
     def forward(self, u, *slots):
         *v, m = slots
+        mu, gain, factor, beta, epsilon = self.numbers(u)
         scales, m, drive = torch.empty_like(u), m.clone(), torch.empty_like(u[0])
         rs = scales.unbind()
         kept = [scales]
@@ -277,19 +316,21 @@ class Scaled:
             kept.append(v_all)
 
         def step(t, u_t):
-            m.mul_(self.beta).addcmul_(u_t, u_t, value=1 - self.beta)
-            torch.add(m, self.epsilon, out=rs[t]).rsqrt_()
+            m.mul_(beta).addcmul_(u_t, u_t, value=1 - self.beta)
+            torch.add(m, epsilon, out=rs[t]).rsqrt_()
             if self.factor != 1:
-                rs[t].mul_(self.factor)
+                rs[t].mul_(factor)
             if v:
-                torch.mul(vs[t], self.mu, out=vs[t + 1]).add_(u_t, alpha=self.gain)
+                torch.mul(vs[t], mu, out=vs[t + 1]).add_(u_t, alpha=self.gain)
                 return torch.mul(vs[t + 1], rs[t], out=drive)
-            return torch.mul(u_t, rs[t], out=drive).mul_(self.gain)
+            return torch.mul(u_t, rs[t], out=drive).mul_(gain)
 
         return kept, step, lambda t: (vs[t], m) if v else (m,)
 
     def backward(self, u, kept, d_drive, du, *grads):
         *dv, dm = grads
+        mu, _, _, beta, _ = self.numbers(u)
+        twice = 2 * (1 - beta)
         us, ds, dus = u.unbind(), d_drive.unbind(), du.unbind()
         rs, *vs = (x.unbind() for x in kept)
         a, b = torch.empty_like(dm), torch.empty_like(dm)
@@ -301,11 +342,11 @@ class Scaled:
             torch.mul(ds[t], rs[t], out=a)
             torch.mul(a, vs[0][t + 1] if dv else us[t], out=b).mul_(rs[t])
             dm.addcmul_(b, rs[t], value=-share)
-            torch.mul(dm, us[t], out=dus[t]).mul_(2 * (1 - self.beta))
-            dm.mul_(self.beta)
+            torch.mul(dm, us[t], out=dus[t]).mul_(twice)
+            dm.mul_(beta)
             if dv:
                 dus[t].add_(dv[0].add_(a), alpha=self.gain)
-                dv[0].mul_(self.mu)
+                dv[0].mul_(mu)
             else:
                 dus[t].add_(a, alpha=self.gain)
 
