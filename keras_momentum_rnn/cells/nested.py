@@ -59,12 +59,14 @@ class NestedCell(RuleLSTMCell):
         product = self.recurrent_product(training)
         sigmoid, tanh = self.recurrent_activation, self.activation
         kwargs = {"training": training} if self._memory_drops_out() else {}
+        # On PyTorch what a Keras layer does around `call` takes longer than `call` itself.
+        memory_step = self.memory.call if self._memory_is_plain() else self.memory
 
         def step(drive, states):
             h, c, *inner = states
             i, f, c_tilde, o = ops.split(drive + product(h), 4, axis=-1)
             kept, new = sigmoid(f) * c, sigmoid(i) * tanh(c_tilde)
-            _, memory = self.memory(
+            _, memory = memory_step(
                 ops.concatenate([kept, new], axis=-1), [c, *inner], **kwargs
             )
             memory = [ops.cast(s, self.compute_dtype) for s in memory]
@@ -75,6 +77,15 @@ class NestedCell(RuleLSTMCell):
     def _memory_drops_out(self):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""
         return hasattr(self.memory, "get_dropout_mask")
+
+    def _memory_is_plain(self):
+        """Whether calling the memory does nothing past its `call`: no casts and no losses."""
+        memory = self.memory
+        return (
+            type(memory) in (keras.layers.GRUCell, keras.layers.LSTMCell)
+            and memory.compute_dtype == memory.variable_dtype
+            and memory.activity_regularizer is None
+        )
 
     def get_recurrent_dropout_mask(self, step_input):
         """Draw the masks of the memory, too: Keras asks for them once before the loop."""
