@@ -123,7 +123,7 @@ def compiled_model(options, name, shape):
         layer = keras.layers.LSTM(options.lstm_units)
     elif options.recipe:
         settings = recipe("pmnist", name, options.units)
-        layer, optimizer = settings.layer(), settings.optimizer()
+        layer, optimizer = settings.layer, settings.optimizer
     else:
         layer = digits.available_layers()[name](
             options.units,

@@ -1,7 +1,7 @@
-"""Initializers of skew-symmetric matrices, for the recurrence of the orthogonal layers.
+"""Initializers of an LSTM's bias, and of the skew-symmetric matrix of the orthogonal layers.
 
-Each draws the packed numbers of an S of so many units, what stands above its diagonal, row by
-row: the shape is `(units (units - 1) / 2,)`, and units is read from it.
+Each of the latter draws the packed numbers of an S of so many units, what stands above its
+diagonal, row by row: the shape is `(units (units - 1) / 2,)`, and units is read from it.
 """
 
 import math
@@ -12,6 +12,48 @@ from keras import ops
 
 from keras_momentum_rnn.rotations import packed, packed_size
 from keras_momentum_rnn.rules import register
+
+
+@register
+class ForgetGateBias(keras.initializers.Initializer):
+    """The bias of an LSTM: a number at the forget gate, zero at the other gates.
+
+    ```
+    b = [0, value, 0, 0]  for the gates i, f, c, o
+    ```
+
+    For `bias_initializer`, with `unit_forget_bias=False`, of `keras.layers.LSTM` and of the
+    LSTM family here, whose recurrent bias it starts too.
+
+    Args:
+        value: float, at the forget gate. Defaults to 1.
+
+    Raises:
+        ValueError: when called with a shape other than `(4 units,)`.
+
+    Example:
+
+    >>> import keras
+    >>> from keras_momentum_rnn.initializers import ForgetGateBias
+    >>> keras.ops.convert_to_numpy(ForgetGateBias(-4)((8,))).tolist()
+    [0.0, 0.0, -4.0, -4.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, value=1.0):
+        self.value = float(value)
+
+    def __call__(self, shape, dtype=None):
+        shape = tuple(shape)
+        if len(shape) != 1 or shape[0] % 4:
+            raise ValueError(f"`shape` must be (4 units,). Received: shape={shape}")
+        units = shape[0] // 4
+        dtype = keras.backend.standardize_dtype(dtype)
+        gate = ops.full((units,), self.value, dtype=dtype)
+        others = ops.zeros((2 * units,), dtype=dtype)
+        return ops.concatenate([others[:units], gate, others])
+
+    def get_config(self):
+        return {"value": self.value}
 
 
 class SkewInitializer(keras.initializers.Initializer):
