@@ -1,0 +1,286 @@
+"""What a task is: data, a loss, a score, a read-out, and what chance scores."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from keras_momentum_rnn.checks import checked_count
+
+
+class Batches(keras.utils.PyDataset):
+    """The batches of one epoch after another, for `fit`, `evaluate` and `predict`.
+
+    Batch i of an epoch is a function of the epoch's number and i alone: a training run that
+    goes on from epoch k sees what an uninterrupted one would have. Keras does not say which
+    epoch it reads, and calls `on_epoch_end` once too often where it builds a model: the
+    callback `Epochs`, which `Task.callbacks` gives, counts them.
+
+    Args:
+        count: int, how many batches an epoch has, or a function of the epoch that says so.
+        batch: function (epoch, i) -> (x, y) or (x, y, sample_weight).
+        epoch: int, the number of the first epoch.
+    """
+
+    def __init__(self, count, batch, epoch=0):
+        super().__init__()
+        self.count = count
+        self.batch = batch
+        self.first_epoch = self.epoch = epoch
+
+    def __len__(self):
+        return self.count(self.epoch) if callable(self.count) else self.count
+
+    def __getitem__(self, i):
+        return self.batch(self.epoch, i)
+
+
+class Epochs(keras.callbacks.Callback):
+    """Tell `Batches` which epoch is being read.
+
+    Args:
+        batches: the `Batches` that `fit` reads. Epoch e of `fit`, its `initial_epoch` counted,
+            is the one e after their first.
+    """
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.batches.epoch = self.batches.first_epoch + epoch
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """Samples that are held in memory.
+
+    Attributes:
+        x: array (samples, ...), the inputs.
+        y: array (samples, ...), the targets.
+        sample_weight: array (samples,) or (samples, time), or None.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        """Return the samples of an index: a slice or an array."""
+        return Split(*(None if a is None else a[index] for a in self._arrays()))
+
+    def _arrays(self):
+        return self.x, self.y, self.sample_weight
+
+    def batches(self, batch_size, seed=None, epoch=0):
+        """Return `Batches` of all samples, the last one smaller where they do not divide.
+
+        Args:
+            batch_size: positive integer.
+            seed: integer, or None for the samples in their order. Each epoch has an order of
+                its own, drawn by seed and epoch.
+            epoch: number of the first epoch.
+        """
+        size = checked_count("batch_size", batch_size)
+
+        @functools.lru_cache(maxsize=1)
+        def order(epoch):
+            return np.random.default_rng([seed, epoch]).permutation(len(self))
+
+        def batch(epoch, i):
+            part = slice(i * size, (i + 1) * size)
+            chosen = self[part if seed is None else order(epoch)[part]]
+            return tuple(a for a in chosen._arrays() if a is not None)
+
+        return Batches(math.ceil(len(self) / size), batch, epoch)
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """Samples that are drawn for each batch, and never twice.
+
+    Attributes:
+        draw: function (rng, count) -> (x, y), with rng a `numpy.random.Generator`.
+        samples: int, how many samples are called an epoch.
+        seed: int, of the task. Batches for other seeds of a task are others.
+    """
+
+    draw: Callable
+    samples: int
+    seed: int
+
+    def __len__(self):
+        return self.samples
+
+    def batches(self, batch_size, seed=0, epoch=0):
+        """Return `Batches` drawn by seed, epoch and number.
+
+        Args:
+            batch_size: positive integer.
+            seed: integer, of the training run.
+            epoch: number of the first epoch.
+        """
+        size = checked_count("batch_size", batch_size)
+
+        def batch(epoch, i):
+            count = min(size, self.samples - i * size)
+            return self.draw(generator(self.seed, "train", seed, epoch, i), count)
+
+        return Batches(math.ceil(self.samples / size), batch, epoch)
+
+
+# Which of the disjoint streams of random numbers of a task is drawn from.
+STREAMS = {"train": 0, "validation": 1, "test": 2}
+
+
+def generator(seed, stream, *key):
+    """Return the random generator of one stream of a task: others for another stream or key."""
+    key = (STREAMS[stream], *key)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def generated(draw, samples, held_out, seed, fixed=False):
+    """Return the three sets of a task whose samples are drawn, as arguments of `Task`.
+
+    Args:
+        draw: function (rng, count) -> (x, y).
+        samples: int, of a training epoch.
+        held_out: int, how many each of validation and test have. They are drawn once.
+        seed: int.
+        fixed: bool, whether training has one set of samples for all epochs.
+    """
+
+    def drawn(stream, count):
+        return Split(*draw(generator(seed, stream), count))
+
+    train = drawn("train", samples) if fixed else Generated(draw, samples, seed)
+    return {
+        "train": train,
+        "validation": drawn("validation", held_out),
+        "test": drawn("test", held_out),
+    }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task:
+    """A task of the papers, as `load` returns it.
+
+    ```python
+    task = tasks.load("adding", steps=200)
+    model = task.model(keras.layers.LSTM(85, **task.layer_arguments))
+    task.compile(model, keras.optimizers.Adam(1e-3))
+    batches = task.train.batches(32, seed=0)
+    model.fit(batches, epochs=10, callbacks=task.callbacks(batches))
+    scores = model.evaluate(task.test.batches(500), return_dict=True)
+    ```
+
+    Attributes:
+        name: its name.
+        options: dict of all its options, as they stand in a results file.
+        input_shape: shape of one sample, None where it varies.
+        train: `Split`, `Generated` or, for text, `Text`; each has
+            `batches(batch_size, seed, epoch)`, which `fit` takes.
+        validation: `Split` or `Text`, fixed.
+        test: `Split` or `Text`, fixed.
+        loss: Keras loss.
+        metric: name of the number that the papers compare, as `evaluate` returns it.
+        larger_is_better: bool, of that number.
+        chance: dict from names as `evaluate` returns them to what chance scores.
+        chance_means: str, one sentence that says what chance is.
+        return_sequences: bool, whether there is a target at every step: so must the last
+            recurrent layer be.
+        stateful: bool, whether a batch goes on where the one before ended. `model` carries
+            the states; the layers themselves are not stateful.
+        new_metrics: function that returns a list of new Keras metrics, see `metrics`.
+        build: function of layers and options that returns a model, see `model`.
+    """
+
+    name: str
+    options: dict
+    input_shape: tuple
+    train: object
+    validation: object
+    test: object
+    loss: keras.losses.Loss
+    metric: str
+    larger_is_better: bool
+    chance: dict
+    chance_means: str
+    new_metrics: Callable
+    build: Callable
+    return_sequences: bool = False
+    stateful: bool = False
+
+    @property
+    def layer_arguments(self):
+        """Arguments that the last recurrent layer must be made with, as a dict."""
+        return {"return_sequences": self.return_sequences}
+
+    def metrics(self):
+        """Return new Keras metrics."""
+        return self.new_metrics()
+
+    def model(self, *layers, **options):
+        """Return a new model, not compiled: input, `layers`, the task's read-out.
+
+        Args:
+            *layers: recurrent layers, the lowest first, all but the last with
+                `return_sequences=True`, the last with `**task.layer_arguments`.
+            **options: where the task has some, see the function that makes it. Stateful
+                tasks need `batch_size`.
+
+        Raises:
+            ValueError: if there is no layer, or one does not return what the next one takes.
+        """
+        if not layers:
+            raise ValueError("`layers` must have at least one. Received: none")
+        needed = [True] * (len(layers) - 1) + [self.return_sequences]
+        for layer, wanted in zip(layers, needed):
+            if getattr(layer, "return_sequences", wanted) is not wanted:
+                raise ValueError(
+                    f"`return_sequences` of {type(layer).__name__} must be {wanted} in this "
+                    f"place of {self.name}. Received: return_sequences={not wanted}"
+                )
+        return self.build(layers, **options)
+
+    def compile(self, model, optimizer, **options):
+        """Compile a model with the task's loss and metrics, weighted as its samples are."""
+        model.compile(optimizer, loss=self.loss, weighted_metrics=self.metrics(), **options)
+
+    def callbacks(self, batches=None):
+        """Return new callbacks that `fit`, `evaluate` and `predict` of the model need.
+
+        Args:
+            batches: the training batches, for `fit`.
+        """
+        return [] if batches is None else [Epochs(batches)]
+
+
+def sequence_model(input_shape, outputs, symbols=None):
+    """Return a function (layers) -> model: input, layers, Dense(outputs).
+
+    Args:
+        input_shape: shape of one sample.
+        outputs: int, width of the read-out, at every step where the last layer returns all.
+        symbols: int, or None. Then the inputs are integers below it, which the layers get
+            one-hot.
+    """
+
+    def build(layers):
+        one_hot = []
+        if symbols is not None:
+            identity = keras.layers.Embedding(
+                symbols, symbols, embeddings_initializer="identity", trainable=False
+            )
+            one_hot = [identity]
+        dtype = None if symbols is None else "int32"
+        inputs = keras.Input(input_shape, dtype=dtype)
+        return keras.Sequential([inputs, *one_hot, *layers, keras.layers.Dense(outputs)])
+
+    return build
