@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import keras
 
-from keras_momentum_rnn import layers
 from keras_momentum_rnn.initializers import ForgetGateBias
+from keras_momentum_rnn.layers.names import available_layers
 from keras_momentum_rnn.tasks import mohamed2018, nguyen2020
 
 # Tasks whose read-out takes h at every step.
@@ -92,8 +92,7 @@ class Recipe:
 
     def new_layers(self, **options):
         """Return new layers, one for each number of units, with further arguments."""
-        where = keras.layers if hasattr(keras.layers, self.layer_name) else layers
-        layer_class = getattr(where, self.layer_name)
+        layer_class = available_layers()[self.layer_name]
         stack = self.units if isinstance(self.units, tuple) else (self.units,)
         return [layer_class(units, **{**self.arguments, **options}) for units in stack]
 
@@ -221,8 +220,8 @@ def lstm_recipe(task, name, units, length, table, numbers):
 def task_options(task, length):
     """Return the options of the paper's form of a task."""
     if task == "copying":
-        return {"length": length}
-    return {"length": 750} if task == "adding" else {}
+        return {"variant": "momentumrnn", "steps": length}
+    return {"variant": "momentumrnn", "steps": 750} if task == "adding" else {}
 
 
 def initial_weights(task, name):
@@ -326,8 +325,8 @@ def nested_recipes():
 def nested_options(task):
     """Return the options of the form that the paper gives a task."""
     if task == "adding":
-        return {"length": 200, "variant": "mcrm"}
-    return {"length": 1000, "variant": "mcrm"} if task == "copying" else {}
+        return {"variant": "mcrm", "steps": 200}
+    return {"variant": "mcrm", "steps": 1000} if task == "copying" else {}
 
 
 def nested_follows(task, name):
