@@ -8,7 +8,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from keras_momentum_rnn.checks import checked_count
+from keras_momentum_rnn.checks import checked_choice, checked_count
 
 
 class Batches(keras.utils.PyDataset):
@@ -16,8 +16,8 @@ class Batches(keras.utils.PyDataset):
 
     Batch i of an epoch is a function of the epoch's number and i alone: a training run that
     goes on from epoch k sees what an uninterrupted one would have. Keras does not say which
-    epoch it reads, and calls `on_epoch_end` once too often where it builds a model: the
-    callback `Epochs`, which `Task.callbacks` gives, counts them.
+    epoch it reads, calls `on_epoch_end` once too often where it builds a model, and shuffles:
+    `Task.fit` has the callback `Epochs` count them, and `shuffle=False`.
 
     Args:
         count: int, how many batches an epoch has, or a function of the epoch that says so.
@@ -175,9 +175,8 @@ class Task:
     task = tasks.load("adding", steps=200)
     model = task.model(keras.layers.LSTM(85, **task.layer_arguments))
     task.compile(model, keras.optimizers.Adam(1e-3))
-    batches = task.train.batches(32, seed=0)
-    model.fit(batches, epochs=10, callbacks=task.callbacks(batches))
-    scores = model.evaluate(task.test.batches(500), return_dict=True)
+    task.fit(model, batch_size=32, epochs=10, seed=0)
+    scores = task.evaluate(model, "test", batch_size=500)
     ```
 
     Attributes:
@@ -197,8 +196,10 @@ class Task:
             recurrent layer be.
         stateful: bool, whether a batch goes on where the one before ended. `model` carries
             the states; the layers themselves are not stateful.
-        new_metrics: function that returns a list of new Keras metrics, see `metrics`.
+        new_metrics: function that returns a list of new Keras metrics, which `compile` takes.
         build: function of layers and options that returns a model, see `model`.
+        new_callbacks: function that returns a list of new Keras callbacks, which `fit` and
+            `evaluate` need.
     """
 
     name: str
@@ -216,15 +217,12 @@ class Task:
     build: Callable
     return_sequences: bool = False
     stateful: bool = False
+    new_callbacks: Callable = list
 
     @property
     def layer_arguments(self):
         """Arguments that the last recurrent layer must be made with, as a dict."""
         return {"return_sequences": self.return_sequences}
-
-    def metrics(self):
-        """Return new Keras metrics."""
-        return self.new_metrics()
 
     def model(self, *layers, **options):
         """Return a new model, not compiled: input, `layers`, the task's read-out.
@@ -251,15 +249,50 @@ class Task:
 
     def compile(self, model, optimizer, **options):
         """Compile a model with the task's loss and metrics, weighted as its samples are."""
-        model.compile(optimizer, loss=self.loss, weighted_metrics=self.metrics(), **options)
+        model.compile(optimizer, loss=self.loss, weighted_metrics=self.new_metrics(), **options)
 
-    def callbacks(self, batches=None):
-        """Return new callbacks that `fit`, `evaluate` and `predict` of the model need.
+    def fit(self, model, batch_size, epochs, seed=0, initial_epoch=0, callbacks=(), **options):
+        """Train a compiled model, and return Keras's history.
+
+        A run of epochs 0 to k and one from `initial_epoch=k` on get the batches of one run,
+        in the same order.
 
         Args:
-            batches: the training batches, for `fit`.
+            model: a model of this task.
+            batch_size: positive integer.
+            epochs: int, the epoch at which training ends.
+            seed: int, of this run: of the order of samples, or of those that are drawn.
+            initial_epoch: int, the epoch at which it starts.
+            callbacks: further Keras callbacks.
+            **options: as of `keras.Model.fit`; `validation_data=task.validation.batches(500)`
+                has the validation scores in the history.
         """
-        return [] if batches is None else [Epochs(batches)]
+        batches = self.train.batches(batch_size, seed=seed)
+        return model.fit(
+            batches,
+            epochs=epochs,
+            initial_epoch=initial_epoch,
+            callbacks=[Epochs(batches), *self.new_callbacks(), *callbacks],
+            shuffle=False,
+            **options,
+        )
+
+    def evaluate(self, model, split, batch_size, **options):
+        """Return a compiled model's scores as a dict of floats.
+
+        Args:
+            model: a model of this task.
+            split: `"validation"`, `"test"`, or `"train"` where it is held in memory.
+            batch_size: positive integer. Stateful models take the one they were made for.
+            **options: as of `keras.Model.evaluate`.
+        """
+        checked_choice("split", split, ("train", "validation", "test"))
+        batches = getattr(self, split).batches(batch_size)
+        return model.evaluate(
+            batches,
+            return_dict=True,
+            **{"verbose": 0, "callbacks": self.new_callbacks(), **options},
+        )
 
 
 def sequence_model(input_shape, outputs, symbols=None):
