@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.tasks.addition import ErrorAbove
+from keras_momentum_rnn.tasks.copying import WrongSymbols
 
 # Small tasks of every kind that need no files.
 SMALL = {
     "digits": {"subset": 60},
     "adding": {"steps": 8, "samples": 40, "held_out": 12},
     "multiplication": {"steps": 20, "samples": 40, "held_out": 12},
+    "copying": {"blanks": 5, "samples": 40, "held_out": 12},
+    "memory20": {"blanks": 3, "samples": 40, "held_out": 12},
 }
 SIZE = 16
 
@@ -142,6 +145,9 @@ def test_split_keeps_arrays_together():
         ("adding", {"samples": 0}, "`samples` must be a positive integer. Received: samples=0"),
         ("digits", {"subset": 5}, "`subset` must be an integer in [6, 1437] for digits."),
         ("mnist", {"subset": 60001}, "`subset` must be an integer in [6, 60000] for mnist."),
+        ("copying", {"symbols": 1}, "`symbols` must be at least 2. Received: symbols=1"),
+        ("memory5", {"blanks": 0}, "`blanks` must be a positive integer. Received: blanks=0"),
+        ("memory5", {"cue": None}, "`cue` must be one of [True, False]. Received: cue=None"),
         ("digits", {"permute": 1}, "`permute` must be one of [True, False]"),
     ],
 )
@@ -261,6 +267,110 @@ def test_error_above_counts_misses():
     metric.update_state(y[:1], y[:1])
     assert float(metric.result()) == pytest.approx(2 / 5)
     assert metric.name == "zero_one_loss"
+
+
+# Copying and memorising
+
+
+def test_copying_looks_like_the_figure_of_the_paper():
+    """Figure 8: N = 4, K = 5, L = 20; 0 is the blank, 5 the cue."""
+    task = tasks.load("copying", blanks=20, length=5, symbols=4, held_out=500)
+    x, y = task.test.x, task.test.y
+    assert x.shape == y.shape == (500, 30) and task.input_shape == (30,)
+    assert (x[:, 5:] == [0] * 20 + [5] + [0] * 4).all()
+    assert (y[:, :25] == 0).all()
+    np.testing.assert_array_equal(y[:, 25:], x[:, :5])
+    counts = np.bincount(x[:, :5].ravel(), minlength=6)
+    np.testing.assert_allclose(counts, [0, 625, 625, 625, 625, 0], atol=100)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 12), st.integers(1, 6), st.integers(2, 9), st.integers(0, 2**40))
+def test_copying_of_mcrm_is_what_its_code_draws(blanks, length, symbols, seed):
+    task = tasks.load(
+        "copying",
+        variant="mcrm",
+        blanks=blanks,
+        length=length,
+        symbols=symbols,
+        held_out=9,
+        samples=1,
+        seed=seed,
+    )
+    x, y = task.test.x[..., 0], task.test.y
+    assert x.dtype == np.float32 and task.input_shape == (blanks + 2 * length, 1)
+    assert x[:, :length].min() >= 1 and x[:, :length].max() <= symbols
+    rest = [0] * (blanks - 1) + [symbols + 1] * (length + 1)
+    assert (x[:, length:] == rest).all()
+    assert (y[:, : blanks + length] == 0).all()
+    np.testing.assert_array_equal(y[:, blanks + length :], x[:, :length])
+
+
+def test_copying_has_the_lengths_of_the_papers():
+    paper, mcrm = (tasks.load("copying", variant=v, held_out=2, samples=2) for v in COPYING)
+    assert paper.input_shape == (1020,) and mcrm.input_shape == (1020, 1)
+    assert paper.chance["loss"] == mcrm.chance["loss"] == 10 * np.log(8) / 1020
+    assert isinstance(paper.train, tasks.Generated) and isinstance(mcrm.train, tasks.Split)
+    assert (mcrm.test.x == 9).sum(axis=1).tolist() == [[11], [11]]
+
+
+COPYING = ("momentumrnn", "mcrm")
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "length", "blanks", "chance"),
+    [("memory5", 2, 5, 200, 2.5), ("memory20", 5, 10, 80, 8.0)],
+)
+def test_memorising_is_what_its_definition_says(name, kinds, length, blanks, chance):
+    task = tasks.load(name, held_out=300)
+    x, y = task.test.x, task.test.y
+    assert x.shape == y.shape == (300, blanks + 2 * length)
+    assert set(np.unique(x[:, :length])) == set(range(1, kinds + 1))
+    assert (x[:, length:] == [0] * blanks + [kinds + 1] + [0] * (length - 1)).all()
+    assert (y[:, :-length] == 0).all()
+    np.testing.assert_array_equal(y[:, -length:], x[:, :length])
+    assert task.metric == "wrong_symbols" and task.chance["wrong_symbols"] == chance
+    silent = tasks.load(name, held_out=300, cue=False)
+    assert (silent.test.x[:, length:] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["copying", "memory20"])
+def test_chance_of_recalling_is_what_an_even_guess_scores(name):
+    task = load(name, held_out=50)
+    y, length = task.test.y, 10
+    symbols = round(length / (length - task.chance["wrong_symbols"]))
+    model = task.model(keras.layers.SimpleRNN(2, **task.layer_arguments))
+    task.compile(model, "sgd")
+    logits = np.full((*y.shape, model.output_shape[-1]), -30, "float32")
+    logits[:, :-length, 0] = 30
+    logits[:, -length:, 1 : symbols + 1] = 0
+    scores = model.compute_loss(y=y, y_pred=keras.ops.convert_to_tensor(logits))
+    assert float(array(scores)) == pytest.approx(task.chance["loss"], rel=1e-4)
+    metric = WrongSymbols(length)
+    metric.update_state(y, logits + np.random.default_rng(0).random(logits.shape))
+    assert float(metric.result()) == pytest.approx(task.chance["wrong_symbols"], abs=0.4)
+
+
+def test_wrong_symbols_counts_those_at_the_end():
+    metric = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(WrongSymbols(3))
+    )
+    y = np.array([[1, 1, 0, 1, 2], [2, 2, 2, 1, 0]])
+    said = np.array([[0, 0, 0, 1, 2], [2, 2, 1, 2, 0]])
+    metric.update_state(y, np.eye(3, dtype="float32")[said])
+    assert float(metric.result()) == (0 + 2) / 2
+
+
+def test_symbols_reach_the_layer_one_hot():
+    task = load("copying")
+    model = task.model(keras.layers.SimpleRNN(4, **task.layer_arguments))
+    one_hot = array(model.layers[0](task.test.x[:2]))
+    np.testing.assert_array_equal(one_hot, np.eye(10)[task.test.x[:2]])
+    assert len(model.trainable_weights) == 3 + 2
+    assert model.output_shape == (None, 25, 9)
+    plain = load("copying", variant="mcrm")
+    model = plain.model(keras.layers.SimpleRNN(4, **plain.layer_arguments))
+    assert model.input_shape == (None, 25, 1) and model.output_shape == (None, 25, 10)
 
 
 # Pixels

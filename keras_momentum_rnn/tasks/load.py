@@ -4,7 +4,7 @@ import inspect
 import numbers
 import os
 
-from keras_momentum_rnn.tasks import addition, pixels
+from keras_momentum_rnn.tasks import addition, copying, pixels
 from keras_momentum_rnn.tasks.task import Task
 
 TASKS = {
@@ -13,6 +13,9 @@ TASKS = {
     "pmnist": pixels.pmnist,
     "adding": addition.adding,
     "multiplication": addition.multiplication,
+    "copying": copying.copying,
+    "memory5": copying.memory5,
+    "memory20": copying.memory20,
 }
 
 
@@ -20,9 +23,9 @@ def load(name, **options):
     """Return a task of the papers: its data, loss, score, read-out and chance.
 
     Args:
-        name: `"digits"`, `"mnist"`, `"pmnist"`, `"adding"` or `"multiplication"`.
-        **options: those of the task; `help` of the functions in
-            `keras_momentum_rnn.tasks.pixels` and `addition` tells them.
+        name: `"digits"`, `"mnist"`, `"pmnist"`, `"adding"`, `"multiplication"`, `"copying"`,
+            `"memory5"` or `"memory20"`.
+        **options: those of the task: `help(tasks.TASKS[name])` tells them.
 
     Returns:
         A `Task`. The same options give the same data, in every process.
