@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -66,7 +67,6 @@ class Comparison:
         devices: int, over how many the batches are divided.
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
-        evaluation_batch: int, samples of a batch of validation and test.
     """
 
     task: Task
@@ -78,7 +78,6 @@ class Comparison:
     command: str
     devices: int = 1
     sections: tuple = ()
-    evaluation_batch: int | None = None
 
     def settings(self):
         """Return what must be equal for runs to be compared."""
@@ -128,6 +127,8 @@ def compare(comparison):
     output.mkdir(parents=True, exist_ok=True)
     pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
     finished = {(run["layer"], run["seed"]) for run in results["runs"]}
+    if comparison.devices > 1:
+        devices.check_divisible(comparison.task, comparison.setups, comparison.devices)
     with devices.distributed(comparison.devices), progress_bar() as progress:
         epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
         done = sum(epochs[pair] for pair in pairs if pair in finished)
@@ -139,14 +140,8 @@ def compare(comparison):
             progress.update(bar, description=label)
             setup, folder = comparison.setups[name], run_folder(output, name, seed)
             run = training.new_run(name, seed, setup)
-            training.train(
-                run,
-                setup,
-                comparison.task,
-                folder,
-                lambda: progress.advance(bar),
-                comparison.evaluation_batch,
-            )
+            after_epoch = partial(progress.advance, bar)
+            training.train(run, setup, comparison.task, folder, after_epoch)
             results["runs"].append(run)
             write_results(results, comparison)
             training.remove_state(folder)

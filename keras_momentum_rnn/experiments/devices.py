@@ -5,6 +5,7 @@ import contextlib
 import keras
 
 from keras_momentum_rnn.checks import checked_count
+from keras_momentum_rnn.experiments.training import evaluation_batch
 
 
 @contextlib.contextmanager
@@ -73,19 +74,22 @@ def enough(found, count):
         )
 
 
-def check_divisible(task, setups, evaluation_batch, count):
+def check_divisible(task, setups, count):
     """Raise a `ValueError` if a batch, the last one of a split included, cannot be divided.
 
-    A part that is filled up with weightless samples would change the mean loss.
+    To fill one up with samples of no weight would change the mean loss.
     """
-    sizes = {f"batch_size of {name}": setup.batch_size for name, setup in setups.items()}
     for name, setup in setups.items():
-        sizes[f"last batch of train for {name}"] = len(task.train) % setup.batch_size
-    for split in ("validation", "test"):
-        sizes[f"last batch of {split}"] = len(getattr(task, split)) % evaluation_batch
-    for name, size in sizes.items():
-        if size % count:
-            raise ValueError(
-                f"Every batch must be divisible by the number of devices, {count}; the "
-                f"{name} has {size} samples. Received: devices={count}"
-            )
+        held_out = evaluation_batch(task, setup)
+        sizes = {
+            "batches of training": setup.batch_size,
+            "last batch of training": len(task.train) % setup.batch_size,
+            "last batch of validation": len(task.validation) % held_out,
+            "last batch of test": len(task.test) % held_out,
+        }
+        for batch, size in sizes.items():
+            if size % count:
+                raise ValueError(
+                    f"`devices` must divide every batch. Received: devices={count}, and the "
+                    f"{batch} for {name} has {size} samples"
+                )

@@ -33,7 +33,7 @@ def new_run(layer, seed, setup):
     }
 
 
-def train(run, setup, task, folder, after_epoch=lambda: None, evaluation_batch=None):
+def train(run, setup, task, folder, after_epoch=lambda: None):
     """Bring a run to its end.
 
     Args:
@@ -43,7 +43,6 @@ def train(run, setup, task, folder, after_epoch=lambda: None, evaluation_batch=N
         folder: `Path`, for the run's state and its best model.
         after_epoch: function that is called after each epoch, those of an earlier process
             too.
-        evaluation_batch: int, samples of a batch of validation and test.
     """
     keras.utils.clear_session()
     keras.utils.set_random_seed(run["seed"])
@@ -53,24 +52,22 @@ def train(run, setup, task, folder, after_epoch=lambda: None, evaluation_batch=N
     read_state(folder / "state.npz", model, run)
     for _ in run["curve"]:
         after_epoch()
-    evaluation_batch = evaluation_batch or EVALUATION_BATCH
-    batches = task.train.batches(setup.batch_size, seed=run["seed"])
-    callbacks = [*task.callbacks(batches), *setup.callbacks()]
     while len(run["curve"]) < setup.epochs and not run["diverged"]:
         epoch = len(run["curve"])
         start = time.perf_counter()
-        fit = model.fit(
-            batches,
-            initial_epoch=epoch,
+        fit = task.fit(
+            model,
+            setup.batch_size,
             epochs=epoch + 1,
-            shuffle=False,
+            seed=run["seed"],
+            initial_epoch=epoch,
+            callbacks=setup.callbacks(),
             verbose=0,
-            callbacks=callbacks,
         )
         seconds = time.perf_counter() - start
         metrics = {name: values[0] for name, values in fit.history.items()}
         for split in ("validation", "test"):
-            scores = evaluate(model, task, split, evaluation_batch)
+            scores = task.evaluate(model, split, evaluation_batch(task, setup))
             metrics |= {f"{split}_{name}": value for name, value in scores.items()}
         note(run, task, {**metrics, "seconds": seconds}, model, folder)
         write_state(folder / "state.npz", model, run)
@@ -86,10 +83,9 @@ def new_model(task, setup):
     return model
 
 
-def evaluate(model, task, split, batch_size):
-    """Return the scores of a model on validation or test, a dict."""
-    batches = getattr(task, split).batches(batch_size)
-    return model.evaluate(batches, verbose=0, return_dict=True, callbacks=task.callbacks())
+def evaluation_batch(task, setup):
+    """Return how many samples are scored at once: those of training where it has states."""
+    return setup.batch_size if task.stateful else EVALUATION_BATCH
 
 
 def note(run, task, metrics, model, folder):

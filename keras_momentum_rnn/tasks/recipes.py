@@ -10,7 +10,7 @@ from keras_momentum_rnn.tasks import mohamed2018, nguyen2020
 
 # Tasks whose read-out takes h at every step.
 SEQUENCES = ("timit", "copying", "words", "characters", "memory5", "memory20")
-COPYING_LENGTHS = (1000, 2000)
+COPYING_BLANKS = (1000, 2000)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def recipe(task, layer, units=None, **options):
         layer: name of a layer, such as `"AdamLSTM"` or `"SimpleRNN"`.
         units: int, one of the published sizes, or a tuple for a stack of layers; may be left
             out where there is one alone.
-        **options: options of the task, where several are published: `length=2000` for
+        **options: options of the task, where several are published: `blanks=2000` for
             copying.
 
     Returns:
@@ -171,7 +171,7 @@ def lstm_recipes():
     """Yield LSTM and its variants of Nguyen et al. (2020)."""
     for name, (table, by_task) in nguyen2020.LSTM_NUMBERS.items():
         for task, numbers in by_task.items():
-            lengths = COPYING_LENGTHS if task == "copying" else (None,)
+            lengths = COPYING_BLANKS if task == "copying" else (None,)
             for units in nguyen2020.LSTM_UNITS[task]:
                 for length in lengths:
                     chosen = numbers.get(length or units, numbers)
@@ -220,7 +220,7 @@ def lstm_recipe(task, name, units, length, table, numbers):
 def task_options(task, length):
     """Return the options of the paper's form of a task."""
     if task == "copying":
-        return {"variant": "momentumrnn", "steps": length}
+        return {"variant": "momentumrnn", "blanks": length}
     return {"variant": "momentumrnn", "steps": 750} if task == "adding" else {}
 
 
@@ -326,7 +326,7 @@ def nested_options(task):
     """Return the options of the form that the paper gives a task."""
     if task == "adding":
         return {"variant": "mcrm", "steps": 200}
-    return {"variant": "mcrm", "steps": 1000} if task == "copying" else {}
+    return {"variant": "mcrm", "blanks": 1000} if task == "copying" else {}
 
 
 def nested_follows(task, name):
