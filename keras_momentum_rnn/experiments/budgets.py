@@ -42,9 +42,7 @@ SMALL = {
     "digits": Budget(RMSPROP, 32, 64, 25),
     "mnist": Budget(RMSPROP, 24, 50, 5, {"subset": 1200}, 200),
     "pmnist": Budget(RMSPROP, 24, 50, 5, {"subset": 1200}, 200),
-    "adding": Budget(
-        ADAM, 32, 32, 8, {"variant": "mcrm", "samples": 1600, "held_out": 400}
-    ),
+    "adding": Budget(ADAM, 32, 32, 8, {"variant": "mcrm", "samples": 1600, "held_out": 400}),
     "multiplication": Budget(ADAM, 32, 32, 8, {"samples": 1600, "held_out": 400}),
     "copying": Budget(RMSPROP, 32, 32, 10, {"blanks": 100, "samples": 1600, "held_out": 200}),
     "memory5": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),
