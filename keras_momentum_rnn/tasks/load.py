@@ -4,7 +4,7 @@ import inspect
 import numbers
 import os
 
-from keras_momentum_rnn.tasks import addition, copying, pixels
+from keras_momentum_rnn.tasks import addition, copying, pixels, speech
 from keras_momentum_rnn.tasks.task import Task
 
 TASKS = {
@@ -16,6 +16,8 @@ TASKS = {
     "copying": copying.copying,
     "memory5": copying.memory5,
     "memory20": copying.memory20,
+    "speech": speech.speech,
+    "timit": speech.timit,
 }
 
 
@@ -24,7 +26,7 @@ def load(name, **options):
 
     Args:
         name: `"digits"`, `"mnist"`, `"pmnist"`, `"adding"`, `"multiplication"`, `"copying"`,
-            `"memory5"` or `"memory20"`.
+            `"memory5"`, `"memory20"`, `"speech"` or `"timit"`.
         **options: those of the task: `help(tasks.TASKS[name])` tells them.
 
     Returns:
@@ -47,6 +49,8 @@ def load(name, **options):
     if name not in TASKS:
         raise ValueError(f"`name` must be one of {list(TASKS)}. Received: name={name!r}")
     known = inspect.signature(TASKS[name]).parameters
+    if missing := [n for n, p in known.items() if p.default is p.empty and n not in options]:
+        raise ValueError(f"{name} needs the option {missing[0]!r}")
     if unknown := sorted({*options} - {*known}):
         raise ValueError(
             f"The options of {name} are {list(known)}. Received: "
