@@ -245,7 +245,7 @@ def test_paper_budget_is_the_recipes():
         (["adding", "--layers", "FooLSTM"], "invalid choice: 'FooLSTM'"),
         (["cifar"], "invalid choice: 'cifar'"),
         (["adding", "--set", "steps"], "must be name=value. Received: steps"),
-        (["adding", "--units", "LSTM=0"], "invalid"),
+        (["adding", "--units", "LSTM=0"], "must be a positive int. Received: 0"),
         (["adding", "--layers", "GRU", "--units", "LSTM=3"], "not among the layers"),
         (["adding", "--ablation", "--layers", "GRU"], "--ablation: takes one layer of"),
         (["adding", "--budget=paper", "--batch-size=3"], "small budget alone"),
@@ -261,7 +261,7 @@ def test_bad_arguments_are_refused(arguments, message, capsys):
     ("arguments", "message"),
     [
         (["adding", "--set", "speed=3"], "options of adding are .*Received: speed=3"),
-        (["mnist", "--set", "data_dir=no/such"], "`data_dir` must be an existing directory"),
+        (["speech", "--set", "folder=no/such"], "`folder` must be an existing directory"),
         (["adding", "--budget=paper", "--layers", "NAGLSTM"], "must name one recipe"),
     ],
 )

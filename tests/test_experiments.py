@@ -128,7 +128,7 @@ def test_what_stops_a_run_loses_nothing(tmp_path, monkeypatch):
             assert "was not written and is as it was before: No space" in str(raised.value)
         assert not list(tmp_path.rglob("unfinished-*"))
         state = tmp_path / "parts" / "state.npz"
-        kept = json.loads(str(np.load(state)["run"]))["curve"] if state.exists() else []
+        kept = json.loads(str(np.load(state)["told"]))["run"]["curve"] if state.exists() else []
         assert len(kept) == done
     training.train(run, setup, task, tmp_path / "parts")
     assert_same_learning([run], [whole])
@@ -194,5 +194,5 @@ def test_other_settings_are_refused(output):
 def test_a_run_that_diverges_ends_and_is_told(tmp_path):
     task = tasks.load("adding", **TASK)
     run = {"curve": [], "diverged": False, "test": None, "best_epoch": None}
-    training.note(run, task, {"loss": math.nan, "seconds": 1.0}, None, tmp_path)
+    training.note(run, task, {"loss": math.nan, "seconds": 1.0}, None, [], tmp_path)
     assert run == {"curve": [], "diverged": True, "test": None, "best_epoch": None}

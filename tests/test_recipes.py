@@ -282,3 +282,14 @@ def test_what_is_not_published_is_refused_with_what_is(task, layer, units):
         ValueError, match=r"\('pmnist', 'SRDTRIV', units=512\).*Received: task="
     ):
         recipe(task, layer, units=units)
+
+
+def test_words_are_trained_as_their_baseline():
+    found = recipe("words", "MomentumLSTM")
+    assert found.optimizer.weight_decay == 1.2e-6
+    assert found.model_options["weight_dropout"] == 0.5
+    (averaging,) = found.callbacks()
+    assert averaging.patience == 5
+    assert (
+        recipe("words", "MCRM").callbacks() == [] and not recipe("words", "GRU").model_options
+    )

@@ -45,6 +45,8 @@ SMALL = {
     "adding": Budget(ADAM, 32, 32, 8, {"variant": "mcrm", "samples": 1600, "held_out": 400}),
     "multiplication": Budget(ADAM, 32, 32, 8, {"samples": 1600, "held_out": 400}),
     "copying": Budget(RMSPROP, 32, 32, 10, {"blanks": 100, "samples": 1600, "held_out": 200}),
+    "speech": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}, 192),
+    "characters": Budget(ADAM, 32, 64, 3),
     "memory5": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),
     "memory20": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),
 }
@@ -156,5 +158,6 @@ def recipe_setup(row, epochs=None):
         new_layers=row.new_layers,
         new_optimizer=lambda: row.optimizer,
         callbacks=row.callbacks,
+        model_options=row.model_options,
         source=f"{row.source}; follows {row.follows}",
     )

@@ -19,8 +19,9 @@ class Setup:
         epochs: int.
         new_layers: function that returns new layers, a list.
         new_optimizer: function that returns a new optimizer.
-        callbacks: function that returns the callbacks of `fit`, a list. They must be a
-            function of the epoch alone, or a run that goes on would differ.
+        callbacks: function that returns the callbacks of `fit`, a list. Those that remember
+            more than the epoch have `state` and `set_state`, as `tasks.AveragedSGD`.
+        model_options: dict, options of `Task.model`.
         source: str, where the numbers are from.
     """
 
@@ -33,6 +34,7 @@ class Setup:
     new_layers: Callable
     new_optimizer: Callable
     callbacks: Callable = list
+    model_options: dict = field(default_factory=dict)
     source: str = ""
 
     def described(self):
@@ -45,6 +47,7 @@ class Setup:
             "optimizer": self.optimizer,
             "batch_size": self.batch_size,
             "epochs": self.epochs,
+            "model": self.model_options,
             "source": self.source,
         }
 

@@ -49,35 +49,53 @@ def train(run, setup, task, folder, after_epoch=lambda: None):
     folder.mkdir(parents=True, exist_ok=True)
     model = new_model(task, setup)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
-    read_state(folder / "state.npz", model, run)
+    callbacks = setup.callbacks()
+    read_state(folder / "state.npz", model, run, callbacks)
     for _ in run["curve"]:
         after_epoch()
     while len(run["curve"]) < setup.epochs and not run["diverged"]:
-        epoch = len(run["curve"])
-        start = time.perf_counter()
-        fit = task.fit(
-            model,
-            setup.batch_size,
-            epochs=epoch + 1,
-            seed=run["seed"],
-            initial_epoch=epoch,
-            callbacks=setup.callbacks(),
-            verbose=0,
-        )
-        seconds = time.perf_counter() - start
-        metrics = {name: values[0] for name, values in fit.history.items()}
-        for split in ("validation", "test"):
-            scores = task.evaluate(model, split, evaluation_batch(task, setup))
-            metrics |= {f"{split}_{name}": value for name, value in scores.items()}
-        note(run, task, {**metrics, "seconds": seconds}, model, folder)
-        write_state(folder / "state.npz", model, run)
+        metrics = train_epoch(run, setup, task, model, callbacks)
+        note(run, task, metrics, model, callbacks, folder)
+        write_state(folder / "state.npz", model, run, callbacks)
         after_epoch()
+
+
+def train_epoch(run, setup, task, model, callbacks):
+    """Train one epoch, and return what it and validation and test measured, a dict."""
+    epoch, batch_size = len(run["curve"]), evaluation_batch(task, setup)
+    watched = {}
+    if remembering(callbacks):
+        watched["validation_data"] = task.validation.batches(batch_size)
+    start = time.perf_counter()
+    fit = task.fit(
+        model,
+        setup.batch_size,
+        epochs=epoch + 1,
+        seed=run["seed"],
+        initial_epoch=epoch,
+        callbacks=callbacks,
+        verbose=0,
+        **watched,
+    )
+    metrics = {"seconds": time.perf_counter() - start}
+    metrics |= {n: v[0] for n, v in fit.history.items() if not n.startswith("val_")}
+    for split in ("validation", "test"):
+        hooks = [*task.new_callbacks(), *remembering(callbacks)]
+        scores = task.evaluate(model, split, batch_size, callbacks=hooks)
+        metrics |= {f"{split}_{name}": value for name, value in scores.items()}
+    return {name: float(value) for name, value in metrics.items()}
+
+
+def remembering(callbacks):
+    """Return the callbacks that remember more than the epoch."""
+    return [callback for callback in callbacks if hasattr(callback, "set_state")]
 
 
 def new_model(task, setup):
     """Return the task's model with the layers of a setup, compiled, its optimizer built."""
     options = {"batch_size": setup.batch_size} if task.stateful else {}
-    model = task.model(*setup.new_layers(), **options)
+    layers = setup.new_layers(**task.layer_arguments)
+    model = task.model(*layers, **options, **setup.model_options)
     task.compile(model, setup.new_optimizer())
     model.optimizer.build(model.trainable_variables)
     return model
@@ -88,9 +106,8 @@ def evaluation_batch(task, setup):
     return setup.batch_size if task.stateful else EVALUATION_BATCH
 
 
-def note(run, task, metrics, model, folder):
+def note(run, task, metrics, model, callbacks, folder):
     """Add what an epoch measured; keep the model where validation is at its best."""
-    metrics = {name: float(value) for name, value in metrics.items()}
     if not all(map(math.isfinite, metrics.values())):
         run["diverged"] = True
         return
@@ -105,8 +122,13 @@ def note(run, task, metrics, model, folder):
             for name, value in metrics.items()
             if name.startswith("test_")
         }
+        # As it was scored: with averages in place of the weights that training goes on from.
+        for callback in remembering(callbacks):
+            callback.on_test_begin()
         with replaced(folder / "best.keras") as path:
             model.save(path)
+        for callback in remembering(callbacks):
+            callback.on_test_end()
 
 
 def state_variables(model):
@@ -114,20 +136,32 @@ def state_variables(model):
     return [*model.variables, *model.optimizer.variables]
 
 
-def write_state(path, model, run):
+def write_state(path, model, run, callbacks):
     arrays = [keras.ops.convert_to_numpy(v) for v in state_variables(model)]
+    named = {f"arr_{number}": array for number, array in enumerate(arrays)}
+    told = {"run": run, "memories": []}
+    for number, callback in enumerate(remembering(callbacks)):
+        numbers = callback.state()
+        averages = numbers.pop("averages")
+        named |= {f"average_{number}_{i}": array for i, array in enumerate(averages)}
+        told["memories"].append({**numbers, "averages": len(averages)})
     with replaced(path) as new, open(new, "wb") as file:
-        np.savez(file, *arrays, run=json.dumps(run))
+        np.savez(file, **named, told=json.dumps(told))
 
 
-def read_state(path, model, run):
-    """Bring model and record to where the run was, if it had begun."""
+def read_state(path, model, run, callbacks):
+    """Bring model, record and callbacks to where the run was, if it had begun."""
     if not path.exists():
         return
     with np.load(path) as stored:
-        run |= json.loads(str(stored["run"]))
+        told = json.loads(str(stored["told"]))
+        run |= told["run"]
         for number, variable in enumerate(state_variables(model)):
             variable.assign(stored[f"arr_{number}"])
+        for number, callback in enumerate(remembering(callbacks)):
+            numbers = told["memories"][number]
+            kept = [stored[f"average_{number}_{i}"] for i in range(numbers["averages"])]
+            callback.set_state({**numbers, "averages": kept})
 
 
 def remove_state(folder):

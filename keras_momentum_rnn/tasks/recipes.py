@@ -7,6 +7,8 @@ import keras
 from keras_momentum_rnn.initializers import ForgetGateBias
 from keras_momentum_rnn.layers.names import available_layers
 from keras_momentum_rnn.tasks import mohamed2018, nguyen2020
+from keras_momentum_rnn.tasks.averaging import AveragedSGD
+from keras_momentum_rnn.tasks.language_model import REGULARISATION
 
 # Tasks whose read-out takes h at every step.
 SEQUENCES = ("timit", "copying", "words", "characters", "memory5", "memory20")
@@ -31,6 +33,9 @@ class Recipe:
         batch_size: int.
         epochs: int, as the tables count.
         updates_per_epoch: int where sequences are generated; None for a pass over the data.
+        model_options: dict, options of the task's model.
+        averaging_patience: int, after how many epochs without a better validation score the
+            weights are averaged, see `tasks.AveragedSGD`; None for never.
         rate_cut: `(epochs, factor)`, after how many epochs the rate is multiplied by the
             factor, again and again; None for a constant rate.
         recurrent_optimizer_name: that of S in an orthogonal layer, else None.
@@ -53,6 +58,8 @@ class Recipe:
     options: dict = field(default_factory=dict)
     optimizer_arguments: dict = field(default_factory=dict)
     updates_per_epoch: int | None = None
+    model_options: dict = field(default_factory=dict)
+    averaging_patience: int | None = None
     rate_cut: tuple | None = None
     recurrent_optimizer_name: str | None = None
     recurrent_learning_rate: float | None = None
@@ -97,7 +104,9 @@ class Recipe:
         return [layer_class(units, **{**self.arguments, **options}) for units in stack]
 
     def callbacks(self):
-        """Return the callbacks of the schedule of the learning rate, a list."""
+        """Return new callbacks of `fit`, a list: the rate's schedule, or the averaging."""
+        if self.averaging_patience is not None:
+            return [AveragedSGD(patience=self.averaging_patience)]
         if self.rate_cut is None:
             return []
         period, factor = self.rate_cut
@@ -185,7 +194,10 @@ def lstm_recipe(task, name, units, length, table, numbers):
     if task == "timit":
         follows = "the text: no clipping (the code for TIMIT clips at 1)"
     elif task == "words":
-        follows = "the text; clipping is that of its baseline, Merity et al. (2018)"
+        follows = (
+            "the text; clipping, weight decay, regularisation and averaging are those of its "
+            "baseline, Merity et al. (2018)"
+        )
     elif generated:
         follows += "; an epoch of Table 6 is read as one update, since sequences are generated"
     follows += forget_gate(task, name)
@@ -207,7 +219,9 @@ def lstm_recipe(task, name, units, length, table, numbers):
         },
         optimizer_name=optimizer,
         learning_rate=rate,
-        optimizer_arguments={"RMSprop": {"rho": 0.9}},
+        optimizer_arguments={"RMSprop": {"rho": 0.9}, "SGD": {"weight_decay": 1.2e-6}},
+        model_options=REGULARISATION if task == "words" else {},
+        averaging_patience=5 if task == "words" else None,
         clipnorm=1.0 if pixels else 0.25 if task == "words" else None,
         batch_size=batch_size,
         epochs=epochs,
