@@ -32,9 +32,10 @@ class MomentumSGD(keras.optimizers.Optimizer):
     `nesterov=True` that is one update later than without, since the look-ahead of the next
     gradient has been made.
 
-    Checkpoints of a running `fit` go on exactly where they were: they hold y. Between two
-    calls of `fit` the variables hold w, and the first gradient of the second is taken there,
-    unless `resume_variable_values` restores y:
+    Checkpoints of a running `fit` hold y: training goes on from them exactly, and before they
+    are used `finalize_variable_values(model.trainable_variables)` gives w. Between two calls
+    of `fit` the variables hold w, and the first gradient of the second is taken there, unless
+    `resume_variable_values` restores y:
 
     ```python
     keras.callbacks.LambdaCallback(
