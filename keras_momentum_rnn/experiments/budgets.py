@@ -96,10 +96,11 @@ def paper_numbers(task, options, layer):
     task = NUMBERS_OF.get(task, task)
     if task == "mnist" and options.get("permute"):
         task = "pmnist"
-    for found in RECIPES:
-        if (found.task, found.layer_name) == (task, layer):
-            return {n: value for n, value in found.arguments.items() if n in NUMBERS}
-    return {}
+    rows = [row for row in RECIPES if (row.task, row.layer_name) == (task, layer)]
+    if not rows:
+        return {}
+    smallest = min(rows, key=lambda row: row.units)
+    return {name: value for name, value in smallest.arguments.items() if name in NUMBERS}
 
 
 def paper_setups(task, options, layers, units=None, epochs=None):

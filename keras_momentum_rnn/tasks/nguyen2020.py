@@ -11,8 +11,8 @@ LSTM_TRAINING = {
 }
 # Appendix A: the sizes that were run; of Penn Treebank the three layers.
 LSTM_UNITS = {
-    "mnist": (128, 256),
-    "pmnist": (128, 256),
+    "mnist": (256, 128),
+    "pmnist": (256, 128),
     "timit": (84, 120, 158),
     "words": ((1150, 1150, 400),),
     "copying": (190,),
