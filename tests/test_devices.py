@@ -24,7 +24,8 @@ import sys
 if sys.argv[1] == "tensorflow":
     import tensorflow as tf
     cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    two = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(cpu, two)
 from keras_momentum_rnn.experiments.command import main
 main(sys.argv[2:])
 """

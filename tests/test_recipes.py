@@ -1,5 +1,7 @@
 """Recipes: what the paper published, under its names, and no more."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -122,6 +124,8 @@ def blanks_or_steps(options):
 
 def test_there_is_a_recipe_for_each_printed_row_and_no_other():
     printed = [(task, layer, units, None) for task, layer, units, *_ in [*ORTHOGONAL, *NESTED]]
+    printed += [(task, "SimpleRNN", 100, None) for task in ("adding", "multiplication")]
+    printed += [(task, "SimpleRNN", 100, None) for task in ("memory5", "memory20")]
     for layer, task, sizes, length, *_ in LSTM:
         printed += [(task, layer, units, length) for units in sizes]
     found = [
@@ -292,3 +296,35 @@ def test_words_are_trained_as_their_baseline():
     assert averaging.patience == 5
     assert recipe("words", "MCRM").callbacks() == []
     assert recipe("words", "GRU").model_options == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "scale"),
+    [
+        ("adding", {"variant": "sutskever", "steps": 80, "centered": True}, 0.001),
+        ("multiplication", {"steps": 80, "centered": True}, 0.001),
+        ("memory5", {"blanks": 200}, 0.1),
+        ("memory20", {"blanks": 80}, 0.1),
+    ],
+)
+def test_plain_networks_start_and_learn_as_in_tables_4_and_5(task, options, scale):
+    found = recipe(task, "SimpleRNN", units=100)
+    assert found.options == options
+    assert (found.batch_size, found.epochs, found.updates_per_epoch) == (100, 50000, 1)
+    layers = found.layer, found.layer
+    for layer in layers:
+        layer.build((None, 5, 40))
+    kernel, other = (array(layer.cell.kernel) for layer in layers)
+    assert kernel.std() == pytest.approx(scale, rel=0.1) and not np.allclose(kernel, other)
+    recurrent = array(layers[0].cell.recurrent_kernel).astype("float64")
+    assert (np.count_nonzero(recurrent, axis=0) == 15).all()
+    assert np.abs(np.linalg.eigvals(recurrent)).max() == pytest.approx(1.1, abs=1e-4)
+    with pytest.raises(ValueError, match=r"\(0.001, 0.0001, 1e-05, 1e-06\)"):
+        _ = found.optimizer
+    optimizer = dataclasses.replace(found, learning_rate=1e-4).optimizer
+    assert optimizer.nesterov is True
+    momenta = [
+        float(array(found.optimizer_arguments["MomentumSGD"]["momentum"](t)))
+        for t in (0, 999, 1000)
+    ]
+    assert momenta == pytest.approx([0.9, 0.9, 0.995])
