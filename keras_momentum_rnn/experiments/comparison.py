@@ -42,7 +42,7 @@ SCHEMA = {
         "layer": "the name in the comparison",
         "seed": "of weights, dropout and the order of samples",
         "parameters": "of the model, the trained ones",
-        "setup": "class, units, arguments, optimizer, batch_size, epochs, source",
+        "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source",
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a loss that is no number ended it",

@@ -20,8 +20,8 @@ class Recipe:
         layer_name: name of the layer's class.
         units: int, its width; a tuple for a stack of layers.
         arguments: dict of its other arguments, its initializers among them.
-        optimizer_name: `"RMSprop"`, `"Adam"`, `"SGD"` or `"MomentumSGD"`; for orthogonal layers that of all
-            weights but S.
+        optimizer_name: `"RMSprop"`, `"Adam"`, `"SGD"` or `"MomentumSGD"`; for orthogonal
+            layers that of all weights but S.
         learning_rate: float, its rate; None where the paper chose one of several.
         optimizer_arguments: dict of its other arguments.
         clipnorm: float, at which the norm of all gradients together is clipped, or None.
