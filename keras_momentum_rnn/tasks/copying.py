@@ -59,7 +59,7 @@ def copying(
     >>> from keras_momentum_rnn import tasks
     >>> task = tasks.load("copying", blanks=4, length=3)
     >>> task.test.x[0].tolist(), task.test.y[0].tolist()
-    ([0], [0])
+    ([6, 7, 4, 0, 0, 0, 0, 9, 0, 0], [0, 0, 0, 0, 0, 0, 0, 6, 7, 4])
     """
     checked_choice("variant", variant, VARIANTS)
     usual, usual_one_hot, fixed = VARIANTS[variant]
