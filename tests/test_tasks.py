@@ -172,7 +172,9 @@ def test_what_is_missing_is_named(monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"digits needs scikit-learn.*rnn\[tasks\]"):
         tasks.load("digits")
-    with pytest.raises(ImportError, match=r"mnist needs tensorflow-datasets.*rnn\[tasks\]"):
+    with pytest.raises(
+        ImportError, match=r"mnist needs tensorflow-datasets.*rnn\[tasks,tensorflow\]"
+    ):
         tasks.load("mnist")
 
 

@@ -50,6 +50,16 @@ def copying(
         samples: int, of a training epoch, or, with `"mcrm"`, in all.
         held_out: int, how many each of validation and test have.
         seed: int.
+
+    Raises:
+        ValueError: if a value is out of its range.
+
+    Example:
+
+    >>> from keras_momentum_rnn import tasks
+    >>> task = tasks.load("copying", blanks=4, length=3)
+    >>> task.test.x[0].tolist(), task.test.y[0].tolist()
+    ([6, 7, 4, 0, 0, 0, 0, 9, 0, 0], [0, 0, 0, 0, 0, 0, 0, 6, 7, 4])
     """
     checked_choice("variant", variant, VARIANTS)
     usual, usual_one_hot, fixed = VARIANTS[variant]

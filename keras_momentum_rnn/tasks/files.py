@@ -15,13 +15,16 @@ def existing_folder(name, path):
 
 
 def read_tfds(name, splits, data_dir):
-    """Return splits of a data set of tensorflow-datasets, each a dict of whole arrays."""
+    """Return splits of a data set, each a dict of whole arrays.
+
+    tensorflow-datasets reads it, which takes TensorFlow whichever backend trains.
+    """
     modules = {
         "tensorflow": "tensorflow",
         "tensorflow_datasets": "tensorflow-datasets",
         "importlib_resources": "importlib_resources",
     }
-    requirements.check(f"the data set {name}", "tasks", modules)
+    requirements.check(f"the data set {name}", "tasks,tensorflow", modules)
     import tensorflow_datasets as tfds
 
     if data_dir is not None:

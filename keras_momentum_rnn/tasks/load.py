@@ -4,7 +4,7 @@ import inspect
 import numbers
 import os
 
-from keras_momentum_rnn.tasks import addition, copying, pixels, speech
+from keras_momentum_rnn.tasks import addition, copying, pixels, speech, text
 from keras_momentum_rnn.tasks.task import Task
 
 TASKS = {
@@ -18,6 +18,8 @@ TASKS = {
     "memory20": copying.memory20,
     "speech": speech.speech,
     "timit": speech.timit,
+    "words": text.words,
+    "characters": text.characters,
 }
 
 
@@ -26,7 +28,7 @@ def load(name, **options):
 
     Args:
         name: `"digits"`, `"mnist"`, `"pmnist"`, `"adding"`, `"multiplication"`, `"copying"`,
-            `"memory5"`, `"memory20"`, `"speech"` or `"timit"`.
+            `"memory5"`, `"memory20"`, `"speech"`, `"timit"`, `"words"` or `"characters"`.
         **options: those of the task: `help(tasks.TASKS[name])` tells them.
 
     Returns:

@@ -27,6 +27,16 @@ def digits(subset=None, permute=False, seed=0):
             6; None for all.
         permute: bool, whether the pixels come in one fixed random order.
         seed: int, of that order.
+
+    Raises:
+        ValueError: if a value is out of its range.
+
+    Example:
+
+    >>> from keras_momentum_rnn import tasks
+    >>> task = tasks.load("digits", permute=True)
+    >>> task.train.x.shape, task.validation.x.shape, task.test.x.shape
+    ((1198, 64, 1), (239, 64, 1), (360, 64, 1))
     """
     requirements.check("the task digits", "tasks", {"sklearn": "scikit-learn"})
     from sklearn.datasets import load_digits
@@ -56,6 +66,10 @@ def mnist(subset=None, data_dir=None, permute=False, seed=0):
             there; None for its own default, which is made if needed.
         permute: bool, whether the pixels come in one fixed random order.
         seed: int, of that order.
+
+    Raises:
+        FileNotFoundError: if there is no directory `data_dir`.
+        ValueError: if a value is out of its range.
     """
     subset = checked_subset("mnist", subset)
     permute = checked_choice("permute", permute, (True, False))

@@ -20,19 +20,22 @@ class Batches(keras.utils.PyDataset):
     `Task.fit` has the callback `Epochs` count them, and `shuffle=False`.
 
     Args:
-        count: int, how many batches an epoch has, or a function of the epoch that says so.
+        count: int, how many batches an epoch has.
         batch: function (epoch, i) -> (x, y) or (x, y, sample_weight).
         epoch: int, the number of the first epoch.
+        rate: function (epoch, i) -> float, by which `Task.fit` has the callback `ScaledRate`
+            multiply the learning rate for batch i, or None.
     """
 
-    def __init__(self, count, batch, epoch=0):
+    def __init__(self, count, batch, epoch=0, rate=None):
         super().__init__()
         self.count = count
         self.batch = batch
         self.first_epoch = self.epoch = epoch
+        self.rate = rate
 
     def __len__(self):
-        return self.count(self.epoch) if callable(self.count) else self.count
+        return self.count
 
     def __getitem__(self, i):
         return self.batch(self.epoch, i)
@@ -52,6 +55,31 @@ class Epochs(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self.batches.epoch = self.batches.first_epoch + epoch
+
+
+class ScaledRate(keras.callbacks.Callback):
+    """Multiply the learning rate for each batch as its `Batches` say.
+
+    Between epochs the optimizer has its own rate again, for checkpoints and schedules by
+    callbacks. `steps_per_execution` must be 1.
+
+    Args:
+        batches: the `Batches` that `fit` reads.
+    """
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.own = float(self.model.optimizer.learning_rate)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        factor = self.batches.rate(self.batches.epoch, batch)
+        self.model.optimizer.learning_rate = self.own * factor
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.optimizer.learning_rate = self.own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,17 +252,19 @@ class Task:
         """Arguments that the last recurrent layer must be made with, as a dict."""
         return {"return_sequences": self.return_sequences}
 
-    def model(self, *layers, **options):
+    def model(self, *layers, batch_size=None, **options):
         """Return a new model, not compiled: input, `layers`, the task's read-out.
 
         Args:
             *layers: recurrent layers, the lowest first, all but the last with
                 `return_sequences=True`, the last with `**task.layer_arguments`.
-            **options: where the task has some, see the function that makes it. Stateful
-                tasks need `batch_size`.
+            batch_size: positive integer, which a stateful task needs and the others ignore.
+            **options: for words and characters those of
+                `keras_momentum_rnn.tasks.language_model.language_model`.
 
         Raises:
-            ValueError: if there is no layer, or one does not return what the next one takes.
+            ValueError: if there is no layer, or one does not return what the next one takes; if
+                a stateful task gets no batch size.
         """
         if not layers:
             raise ValueError("`layers` must have at least one. Received: none")
@@ -245,6 +275,8 @@ class Task:
                     f"`return_sequences` of {type(layer).__name__} must be {wanted} in this "
                     f"place of {self.name}. Received: return_sequences={not wanted}"
                 )
+        if self.stateful:
+            options["batch_size"] = checked_count("batch_size", batch_size)
         return self.build(layers, **options)
 
     def compile(self, model, optimizer, **options):
@@ -268,30 +300,31 @@ class Task:
                 has the validation scores in the history.
         """
         batches = self.train.batches(batch_size, seed=seed)
+        scaling = [] if batches.rate is None else [ScaledRate(batches)]
         return model.fit(
             batches,
             epochs=epochs,
             initial_epoch=initial_epoch,
-            callbacks=[Epochs(batches), *self.new_callbacks(), *callbacks],
+            callbacks=[Epochs(batches), *scaling, *self.new_callbacks(), *callbacks],
             shuffle=False,
             **options,
         )
 
-    def evaluate(self, model, split, batch_size, **options):
+    def evaluate(self, model, split, batch_size, callbacks=(), **options):
         """Return a compiled model's scores as a dict of floats.
 
         Args:
             model: a model of this task.
             split: `"validation"`, `"test"`, or `"train"` where it is held in memory.
             batch_size: positive integer. Stateful models take the one they were made for.
+            callbacks: further Keras callbacks.
             **options: as of `keras.Model.evaluate`.
         """
         checked_choice("split", split, ("train", "validation", "test"))
         batches = getattr(self, split).batches(batch_size)
+        callbacks = [*self.new_callbacks(), *callbacks]
         return model.evaluate(
-            batches,
-            return_dict=True,
-            **{"verbose": 0, "callbacks": self.new_callbacks(), **options},
+            batches, callbacks=callbacks, return_dict=True, **{"verbose": 0, **options}
         )
 
 
