@@ -115,7 +115,10 @@ def test_claims_are_seen_only_beyond_the_spread():
 def test_layers_at_chance_are_told():
     # Test losses at the best epoch: 1 and 2/3; chance within 5 % of the former alone.
     lines = claims.verdicts(results([*LSTM, *FAST], chance={"loss": 1.04, "accuracy": 0.1}))
-    assert "No better than chance" in lines[-1] and lines[-1].count("LSTM") == 1
+    assert lines[-1].startswith("- No better than chance by 5%, a test loss of 1.04")
+    assert lines[-1].count("LSTM") == 1
+    (first, *_) = claims.verdicts(results([*LSTM, *SLOW], chance={"loss": 0.6}))
+    assert "**Not seen**: both at chance: SRLSTM." in first
     assert not any("chance" in line for line in claims.verdicts(results([*LSTM, *FAST])))
 
 

@@ -4,7 +4,7 @@ from keras_momentum_rnn import requirements
 
 requirements.check(
     "keras_momentum_rnn.experiments",
-    "tasks",
+    "examples",
     {"matplotlib": "matplotlib", "numpy": "numpy", "rich": "rich"},
 )
 

@@ -45,7 +45,7 @@ SMALL = {
     "adding": Budget(ADAM, 32, 32, 8, {"variant": "mcrm", "samples": 1600, "held_out": 400}),
     "multiplication": Budget(ADAM, 32, 32, 8, {"samples": 1600, "held_out": 400}),
     "copying": Budget(RMSPROP, 32, 32, 10, {"blanks": 100, "samples": 1600, "held_out": 200}),
-    "speech": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}, 192),
+    "speech": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}),
     "characters": Budget(ADAM, 32, 64, 3),
     "memory5": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),
     "memory20": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),

@@ -77,27 +77,36 @@ OF_TASKS = {
 def verdicts(results):
     """Return what is seen of the papers' claims, and of chance, as lines of Markdown."""
     found = {row["layer"]: row for row in rows(results) if row["test"] is not None}
+    lost = at_chance(results)
     lines = [
-        verdict(claim, found, results["settings"]["larger_is_better"])
+        verdict(claim, found, lost, results["settings"]["larger_is_better"])
         for tasks, claims in OF_TASKS.items()
         if results["settings"]["task"] in tasks
         for claim in claims
     ]
-    return [line for line in lines if line] + [*sooner(found), *at_chance(results)]
+    return [line for line in lines if line] + [*sooner(found), *no_better(lost, results)]
 
 
-def verdict(claim, found, larger_is_better):
-    """Return a line on one claim, or None if its layers did not run."""
+def verdict(claim, found, lost, larger_is_better):
+    """Return a line on one claim, or None if its layers did not run.
+
+    Args:
+        claim: `Claim`.
+        found: dict from layers to rows of the summary.
+        lost: list of the layers at chance: among them nothing is compared.
+        larger_is_better: bool, of the score.
+    """
     than = [name for name in claim.than if name in found]
     better = [name for name in claim.better if name in found]
     if not than or not better:
         return None
-    groups = {"seen": [], "within": [], "against": []}
+    groups = {"seen": [], "within": [], "against": [], "chance": []}
     for name in better:
         for other in than:
             pair = f"{name} against {other}" if len(than) > 1 else name
-            groups[compared(found[name], found[other], larger_is_better)].append(pair)
-    if not groups["within"] and not groups["against"]:
+            group = compared(found[name], found[other], larger_is_better)
+            groups["chance" if {name, other} <= set(lost) else group].append(pair)
+    if groups["seen"] and not any(groups[name] for name in ("within", "against", "chance")):
         return f"- {claim.text}. **Seen**, in all cases."
     parts = []
     if groups["seen"]:
@@ -106,6 +115,8 @@ def verdict(claim, found, larger_is_better):
         parts.append(f"within the spread of seeds: {', '.join(groups['within'])}")
     if groups["against"]:
         parts.append(f"the other way round: {', '.join(groups['against'])}")
+    if groups["chance"]:
+        parts.append(f"both at chance: {', '.join(groups['chance'])}")
     word = "Seen in part" if groups["seen"] else "Not seen"
     return f"- {claim.text}. **{word}**: {'; '.join(parts)}."
 
@@ -139,22 +150,22 @@ def sooner(found):
 
 
 def at_chance(results):
-    """Yield a line on the layers whose loss is no better than without the inputs."""
+    """Return the layers whose test loss is no better than without the inputs, a list."""
     chance = results["settings"]["chance"].get("loss")
-    if not chance:
-        return
     losses = {}
     for run in results["runs"]:
-        if run["test"]:
+        if chance and run["test"]:
             losses.setdefault(run["layer"], []).append(run["test"]["loss"])
-    at = [
-        name
-        for name, values in losses.items()
-        if sum(values) / len(values) > (1 - OFF_CHANCE) * chance
-    ]
-    if at:
+    bound = (1 - OFF_CHANCE) * chance if chance else None
+    return [name for name, values in losses.items() if sum(values) / len(values) > bound]
+
+
+def no_better(lost, results):
+    """Yield a line on the layers at chance, if there are any."""
+    if lost:
+        settings = results["settings"]
         yield (
-            f"- No better than chance, a test loss of {chance:.4g} ("
-            f"{results['settings']['chance_means']}), by {OFF_CHANCE:.0%} at least: "
-            f"{', '.join(at)}. Among them this comparison ranks nothing."
+            f"- No better than chance by {OFF_CHANCE:.0%}, a test loss of "
+            f"{settings['chance']['loss']:.4g} ({settings['chance_means']}): "
+            f"{', '.join(lost)}. Among them this comparison ranks nothing."
         )

@@ -139,4 +139,8 @@ def training(results):
 
 
 def listed(values):
-    return ", ".join(f"{name} {value}" for name, value in values.items()) or "Keras's defaults"
+    """Return a dict as text, of a class its name alone."""
+    told = [
+        f"{value}" if name == "class" else f"{name} {value}" for name, value in values.items()
+    ]
+    return ", ".join(told) or "its defaults"
