@@ -6,7 +6,7 @@ import pytest
 from keras_momentum_rnn.experiments import ablation, budgets, claims, plots, report, summary
 from keras_momentum_rnn.experiments.arguments import assignment, widths
 from keras_momentum_rnn.experiments.command import check, comparison, main, new_parser
-from keras_momentum_rnn.tasks.published import published
+from keras_momentum_rnn.tasks.paper_results import published
 
 
 def run(layer, seed, validation, test, seconds=2.0, diverged=False):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keras_momentum_rnn.experiments import claims, plots
 from keras_momentum_rnn.experiments.summary import mean_and_spread, number, progress_text
-from keras_momentum_rnn.tasks.published import published
+from keras_momentum_rnn.tasks.paper_results import published
 from keras_momentum_rnn.writing import replaced
 
 DPI = 120

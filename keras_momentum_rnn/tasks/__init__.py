@@ -3,6 +3,7 @@
 from keras_momentum_rnn.tasks.averaging import AveragedSGD
 from keras_momentum_rnn.tasks.language_model import REGULARISATION
 from keras_momentum_rnn.tasks.load import TASKS, load
+from keras_momentum_rnn.tasks.paper_results import Published, published
 from keras_momentum_rnn.tasks.recipes import Recipe, recipe
 from keras_momentum_rnn.tasks.task import Batches, Generated, Split, Task
 from keras_momentum_rnn.tasks.text import Text
@@ -11,6 +12,7 @@ __all__ = [
     "AveragedSGD",
     "Batches",
     "Generated",
+    "Published",
     "REGULARISATION",
     "Recipe",
     "Split",
@@ -18,5 +20,6 @@ __all__ = [
     "Task",
     "Text",
     "load",
+    "published",
     "recipe",
 ]

@@ -40,7 +40,7 @@ def published(task, layer, variant=None):
 
     Example:
 
-    >>> from keras_momentum_rnn.tasks.published import published
+    >>> from keras_momentum_rnn.tasks import published
     >>> for result in published("pmnist", "SRLSTM"):
     ...     print(result.value, result.spread, result.units, result.source)
     0.9382 0.0185 256 Nguyen et al. (2020), Table 1
