@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import ablation, budgets, claims, plots, report, summary
 from keras_momentum_rnn.experiments.arguments import assignment, widths
 from keras_momentum_rnn.experiments.command import check, comparison, main, new_parser
@@ -225,6 +226,13 @@ def test_small_budget_gives_every_layer_the_same_but_its_own_numbers():
     default = comparison(asked(*arguments, "--numbers=default"), "command")
     (adam,) = default.setups["AdamLSTM"].new_layers()
     assert adam.beta == 0.99
+
+
+def test_every_task_has_a_small_budget():
+    assert set(budgets.SMALL) == set(tasks.TASKS)
+    assert budgets.paper_numbers("words", {}, "LSTM") == {}
+    assert budgets.paper_numbers("digits", {"permute": True}, "AdamLSTM")["beta"] == 0.01
+    assert budgets.paper_numbers("speech", {}, "SRLSTM")["step_size"] == 0.1
 
 
 def test_paper_budget_is_the_recipes():

@@ -46,6 +46,8 @@ SMALL = {
     "multiplication": Budget(ADAM, 32, 32, 8, {"samples": 1600, "held_out": 400}),
     "copying": Budget(RMSPROP, 32, 32, 10, {"blanks": 100, "samples": 1600, "held_out": 200}),
     "speech": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}),
+    "timit": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}),
+    "words": Budget(ADAM, 64, 20, 2, {"vary": False}),
     "characters": Budget(ADAM, 32, 64, 3),
     "memory5": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),
     "memory20": Budget(RMSPROP, 32, 32, 10, {"samples": 1600, "held_out": 200}),
@@ -76,8 +78,8 @@ def small_setups(task, options, layers, budget, units=None, numbers="paper"):
     }
 
 
-def setup_of(layer_class, units, arguments, budget, **common):
-    """Return the `Setup` of a layer with some arguments; `common` ones are not told."""
+def setup_of(layer_class, units, arguments, budget):
+    """Return the `Setup` of a layer with some arguments, in a small budget."""
     return Setup(
         layer_name=layer_class.__name__,
         units=units,
@@ -85,7 +87,7 @@ def setup_of(layer_class, units, arguments, budget, **common):
         optimizer=budget.optimizer.described(),
         batch_size=budget.batch_size,
         epochs=budget.epochs,
-        new_layers=lambda **given: [layer_class(units, **{**arguments, **common, **given})],
+        new_layers=lambda **given: [layer_class(units, **{**arguments, **given})],
         new_optimizer=budget.optimizer.new,
         source="small budget",
     )
@@ -99,8 +101,13 @@ def paper_numbers(task, options, layer):
     rows = [row for row in RECIPES if (row.task, row.layer_name) == (task, layer)]
     if not rows:
         return {}
-    smallest = min(rows, key=lambda row: row.units)
+    smallest = min(rows, key=lambda row: width(row.units))
     return {name: value for name, value in smallest.arguments.items() if name in NUMBERS}
+
+
+def width(units):
+    """Return the units of a layer, or of a stack of layers together."""
+    return sum(units) if isinstance(units, tuple) else units
 
 
 def paper_setups(task, options, layers, units=None, epochs=None):
