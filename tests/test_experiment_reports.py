@@ -1,5 +1,7 @@
 """What a comparison comes to: summary, claims, report, pictures, and the papers' numbers."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -243,6 +245,11 @@ def test_paper_budget_is_the_recipes():
     assert found.setups["MCRM"].epochs == 60
     nested = found.setups["NestedLSTM"].new_optimizer()
     assert nested.global_clipnorm == 0.1
+    plain, _ = budgets.paper_setups("memory5", {}, ["SimpleRNN"], learning_rate=1e-4)
+    assert plain["SimpleRNN"].epochs == 500  # of 100 updates
+    described = json.loads(json.dumps(plain["SimpleRNN"].described()))
+    assert described["optimizer"]["momentum"]["class"] == "WarmConstant"
+    assert plain["SimpleRNN"].new_optimizer().nesterov is True
     shared, options = budgets.paper_setups("adding", {}, ["AdamLSTM"])
     assert options == {"variant": "momentumrnn", "steps": 750, "samples": 5000}
     assert shared["AdamLSTM"].epochs == 12  # of 100 updates

@@ -1,5 +1,6 @@
 """Comparisons of layers: what they leave, and that a kill or a full disk loses nothing."""
 
+import dataclasses
 import errno
 import itertools
 import json
@@ -189,6 +190,38 @@ def test_other_settings_are_refused(output):
     assert "'validation': 24, 'test': 24} there, {'train': 48, 'validation': 48," in message
     assert "units: 3 there, 5 now" in message and "epochs:" not in message
     assert (output / "results.json").read_bytes() == before
+
+
+def test_a_run_begun_with_another_setup_is_refused(tmp_path):
+    task = tasks.load("adding", **TASK)
+    setup = setup_of(keras.layers.SimpleRNN, 4, {}, BUDGET)
+    run, model = training.new_run("SimpleRNN", 0, setup), training.new_model(task, setup)
+    training.write_state(tmp_path / "state.npz", model, run, [])
+    other = setup_of(keras.layers.SimpleRNN, 5, {}, BUDGET)
+    with pytest.raises(ValueError, match="units: 4 there, 5 now"):
+        training.train(training.new_run("SimpleRNN", 0, other), other, task, tmp_path)
+
+
+def test_averaging_goes_on_with_its_memory(tmp_path):
+    """Its averages, and the model that was scored with them."""
+    task = tasks.load("adding", **TASK)
+    setup = dataclasses.replace(
+        setup_of(keras.layers.SimpleRNN, 4, {}, BUDGET),
+        callbacks=lambda: [tasks.AveragedSGD("val_loss", patience=1)],
+    )
+    model = training.new_model(task, setup)
+    (averaging,) = callbacks = setup.callbacks()
+    averaging.set_state({"values": [1.0, 2.0], "updates": 3, "averages": model.get_weights()})
+    training.write_state(
+        tmp_path / "state.npz", model, training.new_run("", 0, setup), callbacks
+    )
+    (other,) = callbacks = setup.callbacks()
+    training.read_state(
+        tmp_path / "state.npz", model, training.new_run("", 0, setup), callbacks
+    )
+    assert (other.values, other.updates) == ([1.0, 2.0], 3)
+    for average, weight in zip(other.averages, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(keras.ops.convert_to_numpy(average), weight)
 
 
 def test_a_run_that_diverges_ends_and_is_told(tmp_path):

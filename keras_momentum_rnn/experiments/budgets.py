@@ -110,7 +110,7 @@ def width(units):
     return sum(units) if isinstance(units, tuple) else units
 
 
-def paper_setups(task, options, layers, units=None, epochs=None):
+def paper_setups(task, options, layers, units=None, epochs=None, learning_rate=None):
     """Return a `Setup` for each layer as its recipe has it, and the task's options.
 
     Args:
@@ -119,6 +119,7 @@ def paper_setups(task, options, layers, units=None, epochs=None):
         layers: list of names.
         units: dict from names to widths, where a recipe must be told by its size.
         epochs: int, in place of the recipes'.
+        learning_rate: float, likewise; needed where a paper chose one of several.
 
     Raises:
         ValueError: if there is no recipe, or if those of two layers need other data.
@@ -126,6 +127,8 @@ def paper_setups(task, options, layers, units=None, epochs=None):
     setups, found = {}, None
     for name in layers:
         row = recipe(task, name, (units or {}).get(name), **telling(task, options))
+        if learning_rate is not None:
+            row = dataclasses.replace(row, learning_rate=learning_rate)
         data = {**row.options, **samples(row)}
         if found not in (None, data):
             raise ValueError(

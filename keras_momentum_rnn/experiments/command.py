@@ -76,7 +76,7 @@ def new_parser():
         " small budget alone")  # fmt: skip
     add("--epochs", type=positive(int), help="in place of the budget's")
     add("--batch-size", type=positive(int), help="likewise; small budget alone")
-    add("--learning-rate", type=positive(float), help="likewise; small budget alone")
+    add("--learning-rate", type=positive(float), help="in place of the budget's")
     add("--ablation", action="store_true", help="one layer over momentum and step size")
     add("--momentum", nargs="+", type=float, default=[0.0, 0.3, 0.6, 0.9], help="of it")
     add("--step-size", nargs="+", type=float, default=[0.1, 0.3, 0.6, 1.0], help="of it")
@@ -89,7 +89,7 @@ def check(parser, options):
     """Refuse what does not go together; fill in the layers."""
     options.set = dict(options.set)
     if options.budget == "paper":
-        for name in ("batch_size", "learning_rate", "ablation"):
+        for name in ("batch_size", "ablation"):
             if getattr(options, name):
                 flag = name.replace("_", "-")
                 parser.error(f"argument --{flag}: is for the small budget alone")
@@ -128,7 +128,12 @@ def comparison(options, command):
     """Return the `Comparison` that the options ask for."""
     if options.budget == "paper":
         setups, given = budgets.paper_setups(
-            options.task, options.set, options.layers, options.units, options.epochs
+            options.task,
+            options.set,
+            options.layers,
+            options.units,
+            options.epochs,
+            options.learning_rate,
         )
         task, told = tasks.load(options.task, **given), {"name": "paper"}
     else:

@@ -124,11 +124,12 @@ def compare(comparison):
     output, path = Path(comparison.output), Path(comparison.output) / "results.json"
     results = read_json(path, {"settings": comparison.settings(), "runs": []})
     check_settings(results, comparison)
+    if comparison.devices > 1:
+        devices.check_divisible(comparison.task, comparison.setups, comparison.devices)
     output.mkdir(parents=True, exist_ok=True)
     pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
     finished = {(run["layer"], run["seed"]) for run in results["runs"]}
-    if comparison.devices > 1:
-        devices.check_divisible(comparison.task, comparison.setups, comparison.devices)
+    write_results(results, comparison)
     with devices.distributed(comparison.devices), progress_bar() as progress:
         epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
         done = sum(epochs[pair] for pair in pairs if pair in finished)
@@ -146,7 +147,6 @@ def compare(comparison):
             write_results(results, comparison)
             training.remove_state(folder)
             progress.console.print(f"{label}: {summary.sentence(run, comparison.task.metric)}")
-    write_results(results, comparison)
     keep_best(results, output)
     text = report.write(results, output, comparison.title, comparison.sections)
     print(summary.table(results, comparison.title))

@@ -44,7 +44,7 @@ class Setup:
             "class": self.layer_name,
             "units": units,
             "arguments": {name: shown(value) for name, value in self.arguments.items()},
-            "optimizer": self.optimizer,
+            "optimizer": {name: shown(value) for name, value in self.optimizer.items()},
             "batch_size": self.batch_size,
             "epochs": self.epochs,
             "model": self.model_options,
@@ -83,7 +83,7 @@ class Optimizer:
 
 
 def shown(value):
-    """Return an argument as it stands in a results file."""
-    if isinstance(value, keras.initializers.Initializer):
-        return keras.initializers.serialize(value)["config"] | {"class": type(value).__name__}
+    """Return an argument as it stands in a results file: of an object its class and config."""
+    if hasattr(value, "get_config"):
+        return {"class": type(value).__name__, **value.get_config()}
     return value

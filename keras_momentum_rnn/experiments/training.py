@@ -14,7 +14,7 @@ import time
 import keras
 import numpy as np
 
-from keras_momentum_rnn.writing import replaced
+from keras_momentum_rnn.writing import differences, replaced
 
 EVALUATION_BATCH = 500
 
@@ -155,6 +155,10 @@ def read_state(path, model, run, callbacks):
         return
     with np.load(path) as stored:
         told = json.loads(str(stored["told"]))
+        if different := differences(told["run"]["setup"], run["setup"]):
+            raise ValueError(
+                f"{path} is of a run with another setup; remove it:{''.join(different)}"
+            )
         run |= told["run"]
         for number, variable in enumerate(state_variables(model)):
             variable.assign(stored[f"arr_{number}"])
