@@ -27,23 +27,19 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from pixel_digits import (
-    CLIPNORM,
-    as_sequences,
-    available_layers,
-    positive,
-    progress_bar,
-    read_digits,
-    replaced,
-    write_json,
-)
 from rich import print
 from rich.markdown import Markdown
 
 import keras_momentum_rnn
+from keras_momentum_rnn import tasks
 from keras_momentum_rnn.diagnostics import gradient_norms, memory_map, plot_gradient_norms
+from keras_momentum_rnn.experiments.arguments import new_folder, positive
+from keras_momentum_rnn.experiments.comparison import progress_bar
+from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.writing import replaced, write_json
 
 LAYERS = ["SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"]
+CLIPNORM = 1.0
 VANISHED = 1e-2  # first step's gradient over the last's
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
@@ -51,10 +47,11 @@ LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    images, labels, *held_out = read_digits()
-    train_set = as_sequences(images, permute=True), labels
-    batch = as_sequences(held_out[0], permute=True), held_out[1]
-    batch = [values[: options.measured] for values in batch]
+    digits = tasks.load("digits", permute=True)
+    held_in = (digits.train, digits.validation)
+    train_set = [np.concatenate(part) for part in zip(*((s.x, s.y) for s in held_in))]
+    measured = digits.test[: options.measured]
+    batch = [measured.x, measured.y]
     iterations = np.unique(np.linspace(0, options.updates, options.measurements).astype(int))
     results = {
         "command": shlex.join(["python", "examples/gradient_flow.py", *argv]),
@@ -83,7 +80,7 @@ def parse(argv):
         description=__doc__.partition("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    add, known = parser.add_argument, available_layers()
+    add, known = parser.add_argument, ready_layers()
     default = [name for name in LAYERS if name in known]
     add("--layers", nargs="+", choices=known, default=default, help="what to compare")
     add("--units", type=positive(int), default=170, help="width of each layer")
@@ -94,15 +91,13 @@ def parse(argv):
     add("--learning-rate", type=positive(float), default=1e-3, help="of RMSprop")
     add("--recurrent-scale", type=positive(float), default=1.0, help="of U at the start")
     add("--seed", type=int, default=0, help="of weights and batches")
-    add("--output", type=Path, default="runs/gradient_flow", help="directory of the results")
+    add("--output", type=new_folder, default=Path("runs/gradient_flow"), help="for the results")
     options = parser.parse_args(argv)
     options.layers = list(dict.fromkeys(options.layers))
     if options.measurements < 2:
         parser.error(
             f"argument --measurements: must be at least 2. Received: {options.measurements}"
         )
-    if options.output.exists() and not options.output.is_dir():
-        parser.error(f"argument --output: must be a directory. Received: {options.output}")
     return options
 
 
@@ -122,7 +117,7 @@ def settings(options):
 def compiled_model(options, name):
     keras.utils.clear_session()
     keras.utils.set_random_seed(options.seed)
-    layer = available_layers()[name](options.units, name="recurrent")
+    layer = ready_layers()[name](options.units, name="recurrent")
     model = keras.Sequential([keras.Input((64, 1)), layer, keras.layers.Dense(10)])
     for weight in layer.trainable_weights:
         if weight.name == "recurrent_kernel":

@@ -27,18 +27,14 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from pixel_digits import (
-    available_layers,
-    folder,
-    positive,
-    progress_bar,
-    replaced,
-    write_json,
-)
 from rich import print
 
 import keras_momentum_rnn
 from keras_momentum_rnn.diagnostics import memories, memory_map, pace, plot_memory_map
+from keras_momentum_rnn.experiments.arguments import folder, new_folder, positive
+from keras_momentum_rnn.experiments.comparison import progress_bar
+from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.writing import replaced, write_json
 
 HELD_OUT = 20
 STEPS = 32
@@ -78,7 +74,7 @@ def parse(argv):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    known = available_layers()
+    known = ready_layers()
     default = ["MCRM", "NestedLSTM"]
     add("--layers", nargs="+", choices=known, default=default, help="what to draw")
     add("--data-dir", type=folder, help="where tensorflow-datasets keeps tiny_shakespeare")
@@ -89,7 +85,7 @@ def parse(argv):
     add("--learning-rate", type=positive(float), default=3e-3, help="of Adam")
     add("--shown", type=positive(int), default=64, help="characters to draw")
     add("--seed", type=int, default=0, help="of weights and batches")
-    add("--output", type=Path, default="runs/memory_map", help="directory of the results")
+    add("--output", type=new_folder, default=Path("runs/memory_map"), help="for the results")
     options = parser.parse_args(argv)
     options.layers = list(dict.fromkeys(options.layers))
     least = HELD_OUT * (STEPS + options.shown)
@@ -98,8 +94,6 @@ def parse(argv):
             f"argument --characters: must be at least {least}, {HELD_OUT} times what is shown "
             f"and {STEPS}. Received: {options.characters}"
         )
-    if options.output.exists() and not options.output.is_dir():
-        parser.error(f"argument --output: must be a directory. Received: {options.output}")
     return options
 
 
@@ -137,7 +131,7 @@ def compiled_model(options, name, frequencies):
     """Return the model; its bias starts at the frequencies, which no memory need then hold."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(options.seed)
-    layer = available_layers()[name](options.units, return_sequences=True, name="recurrent")
+    layer = ready_layers()[name](options.units, return_sequences=True, name="recurrent")
     readout = keras.layers.Dense(len(frequencies))
     model = keras.Sequential([keras.Input((STEPS, len(frequencies))), layer, readout])
     readout.bias.assign(np.log(frequencies + 1e-5))

@@ -1,21 +1,66 @@
-"""Initializers of skew-symmetric matrices, for the recurrence of the orthogonal layers.
+"""Initializers of an LSTM's bias, of recurrent kernels, of sparse dense kernels, and of S.
 
-Each draws the packed numbers of an S of so many units, what stands above its diagonal, row by
-row: the shape is `(units (units - 1) / 2,)`, and units is read from it.
+Those of skew-symmetric matrices S, for the recurrence of the orthogonal layers, each draw the
+packed numbers of an S of so many units, what stands above its diagonal, row by row: the shape
+is `(units (units - 1) / 2,)`, and units is read from it.
 """
 
 import math
 import random
 
 import keras
+import numpy as np
 from keras import ops
 
+from keras_momentum_rnn.checks import checked, checked_count
 from keras_momentum_rnn.rotations import packed, packed_size
 from keras_momentum_rnn.rules import register
 
 
-class SkewInitializer(keras.initializers.Initializer):
-    """What the initializers of this module share: the seed, and the shape.
+@register
+class ForgetGateBias(keras.initializers.Initializer):
+    """The bias of an LSTM: a number at the forget gate, zero at the other gates.
+
+    ```
+    b = [0, value, 0, 0]  for the gates i, f, c, o
+    ```
+
+    For `bias_initializer`, with `unit_forget_bias=False`, of `keras.layers.LSTM` and of the
+    LSTM family here, whose recurrent bias it starts too.
+
+    Args:
+        value: float, at the forget gate. Defaults to 1.
+
+    Raises:
+        ValueError: when called with a shape other than `(4 units,)`.
+
+    Example:
+
+    >>> import keras
+    >>> from keras_momentum_rnn.initializers import ForgetGateBias
+    >>> keras.ops.convert_to_numpy(ForgetGateBias(-4)((8,))).tolist()
+    [0.0, 0.0, -4.0, -4.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    def __init__(self, value=1.0):
+        self.value = float(value)
+
+    def __call__(self, shape, dtype=None):
+        shape = tuple(shape)
+        if len(shape) != 1 or shape[0] % 4:
+            raise ValueError(f"`shape` must be (4 units,). Received: shape={shape}")
+        units = shape[0] // 4
+        dtype = keras.backend.standardize_dtype(dtype)
+        gate = ops.full((units,), self.value, dtype=dtype)
+        others = ops.zeros((2 * units,), dtype=dtype)
+        return ops.concatenate([others[:units], gate, others])
+
+    def get_config(self):
+        return {"value": self.value}
+
+
+class SeededInitializer(keras.initializers.Initializer):
+    """What the initializers of this module share: the seed, and the dtype of the draw.
 
     Args:
         seed: int, or None for one drawn from Python's generator, which
@@ -28,30 +73,160 @@ class SkewInitializer(keras.initializers.Initializer):
         self.seed = random.randint(1, 10**9) if seed is None else seed
 
     def __call__(self, shape, dtype=None):
-        """Return packed numbers.
+        """Return a tensor.
 
         Args:
-            shape: `(units (units - 1) / 2,)` for some positive integer `units`.
+            shape: tuple of ints.
             dtype: a float dtype. Defaults to `keras.config.floatx()`.
 
         Raises:
-            ValueError: if the shape is of another kind.
+            ValueError: if the shape is none of those that the initializer fills.
         """
         dtype = keras.backend.standardize_dtype(dtype)
         half = dtype in ("float16", "bfloat16")
-        return ops.cast(self.draw(units_of(shape), "float32" if half else dtype), dtype)
+        return ops.cast(self.draw(tuple(shape), "float32" if half else dtype), dtype)
 
-    def draw(self, units, dtype):
-        """Return the packed numbers of `units` units."""
+    def draw(self, shape, dtype):
+        """Return a tensor of this shape, in float32 or float64."""
         raise NotImplementedError
 
     def get_config(self):
         return {"seed": self._given_seed}
 
 
+@register
+class EchoState(SeededInitializer):
+    """Recurrent kernel of an echo-state network: few inputs a unit, a chosen spectral radius.
+
+    ```
+    U = spectral_radius W / max |eigenvalue of W|
+    W[:, j]: `fan_in` entries drawn from N(0, 1) at random places, the others 0
+    ```
+
+    With tanh units, a radius below 1 forgets, one far above 1 is chaotic; slightly above 1 the
+    states oscillate, and gradients hardly explode.
+
+    Args:
+        fan_in: positive integer, units that feed a unit; all of them where there are fewer.
+            Defaults to 15.
+        spectral_radius: number > 0. Defaults to 1.1.
+        seed: int, or None for one drawn from Python's generator. Defaults to None.
+
+    Raises:
+        ValueError: if an argument lies outside its range, or when called with a shape other
+            than `(units, units)`.
+
+    Example:
+
+    >>> import keras
+    >>> from keras_momentum_rnn.initializers import EchoState
+    >>> layer = keras.layers.SimpleRNN(100, recurrent_initializer=EchoState(seed=0))
+
+    Reference: Sutskever, Martens, Dahl and Hinton (2013), "On the importance of initialization
+    and momentum in deep learning", section 4.1 and Table 4, after Jaeger and Haas (2004).
+    """
+
+    def __init__(self, fan_in=15, spectral_radius=1.1, seed=None):
+        super().__init__(seed)
+        self.fan_in = checked_count("fan_in", fan_in)
+        self.spectral_radius = checked("spectral_radius", spectral_radius, above=0)
+
+    def draw(self, shape, dtype):
+        if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+            raise ValueError(
+                "`shape` must be (units, units) with at least one unit. "
+                f"Received: shape={shape}"
+            )
+        kernel = sparse_normal(shape, self.fan_in, self.seed, dtype)
+        # In NumPy: JAX has no eigenvalues of such matrices on a GPU.
+        eigenvalues = np.linalg.eigvals(ops.convert_to_numpy(kernel).astype("float64"))
+        return kernel * float(self.spectral_radius / np.abs(eigenvalues).max())
+
+    def get_config(self):
+        numbers = {"fan_in": self.fan_in, "spectral_radius": self.spectral_radius}
+        return {**numbers, **super().get_config()}
+
+
+@register
+class SparseUnits(SeededInitializer):
+    """Sparse initialization of dense kernels: few incoming weights a unit, whatever its inputs.
+
+    ```
+    W[:, j]: `connections` entries scale N(0, stddev^2) at random places, the others 0
+    ```
+
+    For sigmoid units with zero biases. Tanh units behave alike with `scale=0.25` and biases
+    that start at 0.5.
+
+    Args:
+        connections: positive integer, incoming weights of a unit; all of them where there are
+            fewer inputs. Defaults to 15.
+        stddev: number > 0. Defaults to 1.
+        scale: number > 0, by which the weights are multiplied. Defaults to 1.
+        seed: int, or None for one drawn from Python's generator. Defaults to None.
+
+    Raises:
+        ValueError: if an argument lies outside its range, or when called with a shape other
+            than `(inputs, units)`.
+
+    Example:
+
+    >>> import keras
+    >>> from keras_momentum_rnn.initializers import SparseUnits
+    >>> sigmoid = keras.layers.Dense(400, "sigmoid", kernel_initializer=SparseUnits())
+    >>> tanh = keras.layers.Dense(
+    ...     400,
+    ...     "tanh",
+    ...     kernel_initializer=SparseUnits(scale=0.25),
+    ...     bias_initializer=keras.initializers.Constant(0.5),
+    ... )
+
+    Reference: Martens (2010), "Deep learning via Hessian-free optimization", as in Sutskever
+    et al. (2013), section 3.1; the scale is that of their Table 3.
+    """
+
+    def __init__(self, connections=15, stddev=1.0, scale=1.0, seed=None):
+        super().__init__(seed)
+        self.connections = checked_count("connections", connections)
+        self.stddev = checked("stddev", stddev, above=0)
+        self.scale = checked("scale", scale, above=0)
+
+    def draw(self, shape, dtype):
+        if len(shape) != 2:
+            raise ValueError(f"`shape` must be (inputs, units). Received: shape={shape}")
+        kernel = sparse_normal(shape, self.connections, self.seed, dtype)
+        return kernel * (self.scale * self.stddev)
+
+    def get_config(self):
+        numbers = {
+            "connections": self.connections,
+            "stddev": self.stddev,
+            "scale": self.scale,
+        }
+        return {**numbers, **super().get_config()}
+
+
+def sparse_normal(shape, connections, seed, dtype):
+    """Return a matrix with so many normal numbers in each column, at random rows, and zeros."""
+    # One draw for both: two with the same seed would place the numbers by their size.
+    values, order = keras.random.normal((2, *shape), dtype=dtype, seed=seed)
+    rank = ops.argsort(ops.argsort(order, axis=0), axis=0)
+    return ops.where(rank < connections, values, 0.0)
+
+
+class SkewInitializer(SeededInitializer):
+    """What initializers of skew-symmetric matrices share: the shape."""
+
+    def draw(self, shape, dtype):
+        return self.draw_skew(units_of(shape), dtype)
+
+    def draw_skew(self, units, dtype):
+        """Return the packed numbers of `units` units."""
+        raise NotImplementedError
+
+
 def units_of(shape):
     """Return how many rows a skew-symmetric matrix has whose packed numbers have this shape."""
-    shape = tuple(shape)
     if len(shape) == 1:
         units = (1 + math.isqrt(1 + 8 * shape[0])) // 2
         if packed_size(units) == shape[0]:
@@ -68,7 +243,7 @@ class BlockSkew(SkewInitializer):
     With odd units the last row and column are zero.
     """
 
-    def draw(self, units, dtype):
+    def draw_skew(self, units, dtype):
         first = range(0, units - 1, 2)  # the rows 2i, whose first number belongs to a block
         if not first:
             return ops.zeros((0,), dtype=dtype)
@@ -171,7 +346,7 @@ class HaarSkew(SkewInitializer):
     neural networks", and the code released with it.
     """
 
-    def draw(self, units, dtype):
+    def draw_skew(self, units, dtype):
         if units == 1:
             return ops.zeros((0,), dtype=dtype)
         normal = keras.random.normal((2, units, units), dtype=dtype, seed=self.seed)

@@ -9,7 +9,8 @@ from queue import SimpleQueue
 
 import keras_tuner
 
-from keras_momentum_rnn.tuning.records import back_up, read_json, write_json
+from keras_momentum_rnn.tuning.records import back_up
+from keras_momentum_rnn.writing import read_json, write_json
 
 POLL = 0.2
 # Names of workers that were lost, as the launcher reports them.

@@ -8,7 +8,7 @@ import keras_tuner
 from keras_tuner.errors import FailedTrialError
 
 from keras_momentum_rnn.tuning.memory import freed_graphs
-from keras_momentum_rnn.tuning.records import read_json, write_json
+from keras_momentum_rnn.writing import read_json, write_json
 
 # A trial that ended its process as often as this is taken for what ends it.
 ATTEMPTS = 3

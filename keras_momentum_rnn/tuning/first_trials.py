@@ -5,64 +5,37 @@ import math
 
 import keras_tuner
 
+from keras_momentum_rnn.tasks.recipes import RECIPES
 from keras_momentum_rnn.tuning.values import LOGIT, NUMBERS, logit, plain
 
-# Nguyen et al. (2020), Tables 7 to 10: what the paper found by grid search, by task. For
-# RMSProp it lists a momentum of 0, which RMSPropLSTM has by definition; K is rebase_every, and
-# its infinity None.
-PAPER_SETTINGS = {
-    "mnist": {
-        "MomentumLSTM": [{"momentum": 0.6, "step_size": 0.6}],
-        "AdamLSTM": [{"momentum": 0.6, "step_size": 0.6, "beta": 0.1}],
-        "RMSPropLSTM": [{"step_size": 0.6, "beta": 0.9}, {"step_size": 0.6, "beta": 0.99}],
-        "SRLSTM": [{"restart_period": 2, "step_size": 1.0}],
-    },
-    "pmnist": {
-        "MomentumLSTM": [{"momentum": 0.6, "step_size": 1.0}],
-        "AdamLSTM": [{"momentum": 0.6, "step_size": 1.0, "beta": 0.01}],
-        "RMSPropLSTM": [{"step_size": 1.0, "beta": 0.01}],
-        "SRLSTM": [
-            {"restart_period": 40, "step_size": 0.9},
-            {"restart_period": 6, "step_size": 0.01},
-        ],
-        "MomentumDTRIV": [
-            {"momentum": 0.6, "step_size": 0.9, "rebase_every": 1},
-            {"momentum": 0.3, "step_size": 0.3, "rebase_every": None},
-        ],
-        "AdamDTRIV": [{"momentum": 0.3, "step_size": 0.3, "beta": 0.8, "rebase_every": None}],
-        "RMSPropDTRIV": [{"step_size": 0.3, "beta": 0.9, "rebase_every": None}],
-        "SRDTRIV": [{"restart_period": 2, "step_size": 0.3, "rebase_every": None}],
-    },
-    "timit": {
-        "MomentumLSTM": [{"momentum": 0.3, "step_size": 0.1}],
-        "AdamLSTM": [{"momentum": 0.3, "step_size": 0.1, "beta": 0.999}],
-        "RMSPropLSTM": [{"step_size": 0.1, "beta": 0.999}],
-        "SRLSTM": [{"restart_period": 2, "step_size": 0.1}],
-        "MomentumDTRIV": [{"momentum": 0.3, "step_size": 0.1, "rebase_every": None}],
-    },
-    "ptb": {
-        "MomentumLSTM": [{"momentum": 0.0, "step_size": 0.6}],
-        "SRLSTM": [{"restart_period": 2, "step_size": 0.6}],
-    },
-    "copying_1k": {
-        "MomentumLSTM": [{"momentum": 0.6, "step_size": 0.9}],
-        "AdamLSTM": [{"momentum": 0.6, "step_size": 2.0, "beta": 0.999}],
-        "RMSPropLSTM": [{"step_size": 2.0, "beta": 0.999}],
-        "SRLSTM": [{"restart_period": 100, "step_size": 0.9}],
-    },
-    "copying_2k": {
-        "MomentumLSTM": [{"momentum": 0.9, "step_size": 2.0}],
-        "AdamLSTM": [{"momentum": 0.6, "step_size": 2.0, "beta": 0.999}],
-        "RMSPropLSTM": [{"step_size": 2.0, "beta": 0.999}],
-        "SRLSTM": [{"restart_period": 100, "step_size": 0.9}],
-    },
-    "adding": {
-        "MomentumLSTM": [{"momentum": 0.9, "step_size": 2.0}],
-        "AdamLSTM": [{"momentum": 0.6, "step_size": 2.0, "beta": 0.999}],
-        "RMSPropLSTM": [{"step_size": 2.0, "beta": 0.999}],
-        "SRLSTM": [{"restart_period": 100, "step_size": 0.9}],
-    },
+# The tasks of Nguyen et al. (2020), each with its name among the recipes and, for copying, the
+# number of blanks.
+TASKS = {
+    "mnist": ("mnist", None),
+    "pmnist": ("pmnist", None),
+    "timit": ("timit", None),
+    "ptb": ("words", None),
+    "copying_1k": ("copying", 1000),
+    "copying_2k": ("copying", 2000),
+    "adding": ("adding", None),
 }
+SEARCHED = ("momentum", "step_size", "beta", "restart_period", "rebase_every")
+
+
+def published_numbers(task, blanks):
+    """Return what the paper found by grid search on a task: by layer a list of dicts."""
+    found = {}
+    for row in RECIPES:
+        numbers = {n: value for n, value in row.arguments.items() if n in SEARCHED}
+        if (row.task, row.options.get("blanks")) == (task, blanks) and "step_size" in numbers:
+            trials = found.setdefault(row.layer_name, [])
+            if numbers not in trials:
+                trials.append(numbers)
+    return found
+
+
+# Tables 7 to 10, by task and layer. K is rebase_every, and its infinity None.
+PAPER_SETTINGS = {name: published_numbers(*task) for name, task in TASKS.items()}
 
 
 def paper_trials(layers, tasks=None):

@@ -7,48 +7,21 @@ trials/trial_07/trial.json     keras-tuner's record of a trial; trial.ended.json
 trials/trial_07/record.json    our own: attempts, executions, seconds, the error
 """
 
-import contextlib
-import json
-import os
 import shutil
 from pathlib import Path
 
 import keras_tuner
 
+from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
+
 PROJECT = "trials"
-
-
-def write_json(path, value):
-    with replaced(path) as new:
-        new.write_text(json.dumps(value, indent=1) + "\n")
-
-
-@contextlib.contextmanager
-def replaced(path):
-    """Give a path to write a new file to, which takes the place of `path` when it is whole."""
-    path = Path(path)
-    new = path.with_name(f"unfinished-{os.getpid()}-{path.name}")
-    yield new
-    os.replace(new, path)
-
-
-def read_json(path, default=None):
-    """Return what a file holds, or `default` if it is missing or was left half written."""
-    try:
-        return json.loads(Path(path).read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return default
 
 
 def claim(directory, settings):
     """Make `directory` the folder of a search with these settings, or refuse another's."""
     path = Path(directory) / "settings.json"
     stored = read_json(path, settings)
-    different = [
-        f"\n  {name}: {stored.get(name)!r} there, {settings.get(name)!r} now"
-        for name in {**stored, **settings}
-        if stored.get(name) != settings.get(name)
-    ]
+    different = differences(stored, settings)
     if different:
         raise ValueError(
             "`directory` holds a search with other settings; pass `overwrite=True` to remove "

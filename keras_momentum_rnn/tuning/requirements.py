@@ -1,8 +1,8 @@
 """What a search needs beside Keras."""
 
-import importlib.util
-
 import keras
+
+from keras_momentum_rnn import requirements
 
 MODULES = {
     "keras_tuner": "keras-tuner",
@@ -19,13 +19,4 @@ def check():
     if keras.config.backend() == "tensorflow":
         # keras-tuner imports it in every trial on this backend, and does not require it.
         needed["tensorboard"] = "tensorboard"
-    missing = [name for module, name in needed.items() if not found(module)]
-    if missing:
-        raise ImportError(
-            f"keras_momentum_rnn.tuning needs {', '.join(missing)}. Install all that a search "
-            "needs with: pip install 'keras-momentum-rnn[tuner]'"
-        )
-
-
-def found(module):
-    return importlib.util.find_spec(module) is not None
+    requirements.check("keras_momentum_rnn.tuning", "tuner", needed)

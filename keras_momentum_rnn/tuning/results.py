@@ -13,8 +13,8 @@ from keras_tuner.engine.hyperparameters import Fixed
 from rich.table import Table
 
 from keras_momentum_rnn.tuning import plots
-from keras_momentum_rnn.tuning.records import read_json, replaced, write_json
 from keras_momentum_rnn.tuning.values import LOGIT, plain, readable
+from keras_momentum_rnn.writing import read_json, replaced, write_json
 
 COMPLETED = "COMPLETED"
 

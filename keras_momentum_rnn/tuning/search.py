@@ -16,6 +16,7 @@ from keras_momentum_rnn.tuning import chief, oracles, records
 from keras_momentum_rnn.tuning.executions import Executions
 from keras_momentum_rnn.tuning.progress import Progress
 from keras_momentum_rnn.tuning.results import Results, row_of
+from keras_momentum_rnn.writing import read_json, replaced
 
 MAX_TRIALS = 20
 
@@ -254,7 +255,7 @@ def finish(tuner):
             f"No trial of {len(results.rows)} completed. The last error: {errors[-1]}"
         )
     model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
-    with records.replaced(results.directory / "best.keras") as new:
+    with replaced(results.directory / "best.keras") as new:
         model.save(new)
     return results
 
@@ -282,7 +283,7 @@ def load_results(directory):
     ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
     """
     directory = Path(directory)
-    settings = records.read_json(directory / "settings.json")
+    settings = read_json(directory / "settings.json")
     if settings is None:
         raise ValueError(
             f"`directory` must be that of a search. Received: directory={str(directory)!r}"

@@ -5,10 +5,9 @@ import inspect
 
 import keras
 
-import keras_momentum_rnn
+from keras_momentum_rnn.layers.names import available_layers
 from keras_momentum_rnn.tuning.values import LAYER_NUMBERS, ask, checked_spec
 
-KERAS_LAYERS = ("SimpleRNN", "LSTM", "GRU")
 # Keyword arguments of every recurrent layer, which some do not list.
 COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
 
@@ -129,22 +128,6 @@ def layer_classes(layers, arguments=()):
             )
         classes[cls.__name__] = cls
     return classes
-
-
-def available_layers():
-    """Return the recurrent layers by name: those of Keras, and ours.
-
-    Example:
-
-    >>> from keras_momentum_rnn.tuning import available_layers
-    >>> list(available_layers())[:4]
-    ['SimpleRNN', 'LSTM', 'GRU', 'RuleLSTM']
-    """
-    layers = {name: getattr(keras.layers, name) for name in KERAS_LAYERS}
-    for name, value in vars(keras_momentum_rnn).items():
-        if isinstance(value, type) and issubclass(value, keras.layers.RNN):
-            layers[name] = value
-    return layers
 
 
 def needs_rule(cls):

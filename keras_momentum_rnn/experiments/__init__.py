@@ -1,0 +1,14 @@
+"""Layers compared on a task: trained for several seeds, resumed after a kill, reported."""
+
+from keras_momentum_rnn import requirements
+
+requirements.check(
+    "keras_momentum_rnn.experiments",
+    "examples",
+    {"matplotlib": "matplotlib", "numpy": "numpy", "rich": "rich"},
+)
+
+from keras_momentum_rnn.experiments.comparison import Comparison, compare  # noqa: E402
+from keras_momentum_rnn.experiments.setups import Setup  # noqa: E402
+
+__all__ = ["Comparison", "Setup", "compare"]

@@ -1,0 +1,171 @@
+"""What the papers claim of their layers, and whether a comparison shows it."""
+
+from dataclasses import dataclass
+
+from keras_momentum_rnn.experiments.summary import BASELINE, rows
+
+MOMENTUM_LSTMS = ("MomentumLSTM", "AdamLSTM", "RMSPropLSTM", "SRLSTM")
+NESTED_RIVALS = ("SimpleRNN", "GRU", "LSTM", "NestedLSTM")
+# A mean loss is said to be at chance if it is not this share below it.
+OFF_CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that some layers are better than some others.
+
+    Attributes:
+        text: the claim, in words.
+        better: names of layers.
+        than: names of layers.
+    """
+
+    text: str
+    better: tuple
+    than: tuple
+
+
+OF_TASKS = {
+    ("mnist", "pmnist", "digits"): [
+        Claim(
+            "Nguyen et al. (2020), Tables 1 and 11, on MNIST: every momentum LSTM classifies "
+            "better than LSTM",
+            MOMENTUM_LSTMS,
+            (BASELINE,),
+        )
+    ],
+    ("timit", "speech"): [
+        Claim(
+            "Nguyen et al. (2020), Tables 2 and 12, on TIMIT: every momentum LSTM predicts "
+            "better than LSTM",
+            MOMENTUM_LSTMS,
+            (BASELINE,),
+        )
+    ],
+    ("words",): [
+        Claim(
+            "Nguyen et al. (2020), Table 3: MomentumLSTM and SRLSTM have a lower perplexity "
+            "than LSTM",
+            ("MomentumLSTM", "SRLSTM"),
+            (BASELINE,),
+        ),
+        Claim(
+            "Mohamed and Claudel (2018), Table 1: GRU has the lowest perplexity",
+            ("GRU",),
+            ("SimpleRNN", "LSTM", "NestedLSTM", "MCRM"),
+        ),
+    ],
+    ("adding", "copying"): [
+        Claim(
+            "Nguyen et al. (2020), Figure 4: AdamLSTM and RMSPropLSTM come to better losses "
+            "than LSTM",
+            ("AdamLSTM", "RMSPropLSTM"),
+            (BASELINE,),
+        )
+    ],
+    ("mnist", "adding", "copying", "characters"): [
+        Claim(
+            "Mohamed and Claudel (2018), Table 1: MCRM is better than RNN, GRU, LSTM and "
+            "Nested LSTM",
+            ("MCRM",),
+            NESTED_RIVALS,
+        )
+    ],
+}
+
+
+def verdicts(results):
+    """Return what is seen of the papers' claims, and of chance, as lines of Markdown."""
+    found = {row["layer"]: row for row in rows(results) if row["test"] is not None}
+    lost = at_chance(results)
+    lines = [
+        verdict(claim, found, lost, results["settings"]["larger_is_better"])
+        for tasks, claims in OF_TASKS.items()
+        if results["settings"]["task"] in tasks
+        for claim in claims
+    ]
+    return [line for line in lines if line] + [*sooner(found), *no_better(lost, results)]
+
+
+def verdict(claim, found, lost, larger_is_better):
+    """Return a line on one claim, or None if its layers did not run.
+
+    Args:
+        claim: `Claim`.
+        found: dict from layers to rows of the summary.
+        lost: list of the layers at chance: among them nothing is compared.
+        larger_is_better: bool, of the score.
+    """
+    than = [name for name in claim.than if name in found]
+    better = [name for name in claim.better if name in found]
+    if not than or not better:
+        return None
+    groups = {"seen": [], "within": [], "against": [], "chance": []}
+    for name in better:
+        for other in than:
+            pair = f"{name} against {other}" if len(than) > 1 else name
+            group = compared(found[name], found[other], larger_is_better)
+            groups["chance" if {name, other} <= set(lost) else group].append(pair)
+    if groups["seen"] and not any(groups[name] for name in ("within", "against", "chance")):
+        return f"- {claim.text}. **Seen**, in all cases."
+    parts = []
+    if groups["seen"]:
+        parts.append(f"seen for {', '.join(groups['seen'])}")
+    if groups["within"]:
+        parts.append(f"within the spread of seeds: {', '.join(groups['within'])}")
+    if groups["against"]:
+        parts.append(f"the other way round: {', '.join(groups['against'])}")
+    if groups["chance"]:
+        parts.append(f"both at chance: {', '.join(groups['chance'])}")
+    word = "Seen in part" if groups["seen"] else "Not seen"
+    return f"- {claim.text}. **{word}**: {'; '.join(parts)}."
+
+
+def compared(row, other, larger_is_better):
+    """Return "seen" if a row is better than another by more than their deviations together."""
+    difference = (row["test"] - other["test"]) * (1 if larger_is_better else -1)
+    spread = (row["test_sd"] or 0) + (other["test_sd"] or 0)
+    if abs(difference) <= spread:
+        return "within"
+    return "seen" if difference > 0 else "against"
+
+
+def sooner(found):
+    """Yield a line on which layers reach the LSTM's best in fewer epochs than it."""
+    if BASELINE not in found:
+        return
+    own = found[BASELINE]["epochs_to_lstm_best"]
+    others = {name: row for name, row in found.items() if name != BASELINE}
+    if not others:
+        return
+    early = [
+        f"{name} ({row['epochs_to_lstm_best']})"
+        for name, row in others.items()
+        if (row["epochs_to_lstm_best"] or own) < own
+    ]
+    never = [name for name, row in others.items() if row["epochs_to_lstm_best"] is None]
+    text = f"- LSTM is at its best on validation after {own} epochs."
+    text += f" Earlier there: {', '.join(early)}." if early else " No layer is there earlier."
+    yield text + (f" Never: {', '.join(never)}." if never else "")
+
+
+def at_chance(results):
+    """Return the layers whose test loss is no better than without the inputs, a list."""
+    chance = results["settings"]["chance"].get("loss")
+    losses = {}
+    for run in results["runs"]:
+        if chance and run["test"]:
+            losses.setdefault(run["layer"], []).append(run["test"]["loss"])
+    bound = (1 - OFF_CHANCE) * chance if chance else None
+    return [name for name, values in losses.items() if sum(values) / len(values) > bound]
+
+
+def no_better(lost, results):
+    """Yield a line on the layers at chance, if there are any."""
+    if lost:
+        settings = results["settings"]
+        yield (
+            f"- No better than chance by {OFF_CHANCE:.0%}, a test loss of "
+            f"{settings['chance']['loss']:.4g} ({settings['chance_means']}): "
+            f"{', '.join(lost)}. Among them this comparison ranks nothing."
+        )

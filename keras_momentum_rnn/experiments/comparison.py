@@ -1,0 +1,204 @@
+"""Layers on a task, trained one after another, and what they leave in a directory.
+
+results.json   settings, summary and all finished runs, see `SCHEMA`
+report.md      what is seen, beside the papers' numbers
+losses.png     training and test loss over epochs
+score.png      the papers' score on validation over epochs, where it is not the loss
+heat_map.png   of an ablation: the score over momentum and step size
+best.keras     the best model of all, by validation
+runs/          the best model of each run, and the state of a run that is not finished
+"""
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import keras
+from rich import print
+from rich import progress as bars
+
+import keras_momentum_rnn
+from keras_momentum_rnn.experiments import devices, report, summary, training
+from keras_momentum_rnn.tasks import Task
+from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
+
+SCHEMA = {
+    "command": "the command line of the last call",
+    "settings": {
+        "task": "its name",
+        "options": "those of the task",
+        "budget": "what was asked for, and what holds for all layers",
+        "samples": "of training (of an epoch), validation and test",
+        "metric": "the score that the papers compare; larger_is_better, or not",
+        "chance": "what it and the loss are without the inputs; chance_means says how",
+        "backend": "with device, devices and the versions",
+    },
+    "summary": "one row a layer, see `summary.rows`",
+    "best": "layer, seed and test scores of best.keras",
+    "runs": {
+        "layer": "the name in the comparison",
+        "seed": "of weights, dropout and the order of samples",
+        "parameters": "of the model, the trained ones",
+        "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source",
+        "best_epoch": "that of the best validation score, counted from 1",
+        "test": "loss and scores at that epoch",
+        "diverged": "whether a loss that is no number ended it",
+        "curve": "for each epoch loss and scores of training, validation_... and test_..., "
+        "and seconds, those of training alone",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared.
+
+    Attributes:
+        task: `Task`.
+        setups: dict from the names of layers to a `Setup` each.
+        seeds: int, how many runs of each.
+        output: directory of the results.
+        budget: dict, what the results file says of the budget.
+        title: str, of pictures and report.
+        command: str, the command line.
+        devices: int, over how many the batches are divided.
+        sections: functions (results) -> (text for the report, dict of pictures by name), in
+            addition to the common ones.
+    """
+
+    task: Task
+    setups: dict
+    seeds: int
+    output: Path
+    budget: dict
+    title: str
+    command: str
+    devices: int = 1
+    sections: tuple = ()
+
+    def settings(self):
+        """Return what must be equal for runs to be compared."""
+        task, backend = self.task, keras.config.backend()
+        return {
+            "task": task.name,
+            "options": {name: shown(value) for name, value in task.options.items()},
+            "budget": self.budget,
+            "samples": {
+                split: len(getattr(task, split)) for split in ("train", "validation", "test")
+            },
+            "metric": task.metric,
+            "larger_is_better": task.larger_is_better,
+            "chance": task.chance,
+            "chance_means": task.chance_means,
+            "backend": backend,
+            "device": str(keras.ops.zeros(1).device),
+            "devices": self.devices,
+            "keras_momentum_rnn": keras_momentum_rnn.__version__,
+            "keras": keras.__version__,
+            backend: sys.modules[backend].__version__,
+        }
+
+
+def shown(value):
+    """Return an option of a task as it stands in a results file: of a path its last part."""
+    is_path = isinstance(value, str) and os.sep in value
+    return Path(value).name if is_path else value
+
+
+def compare(comparison):
+    """Train what is not trained yet, and write results, pictures and report.
+
+    Args:
+        comparison: `Comparison`.
+
+    Returns:
+        What results.json holds, see `SCHEMA`.
+
+    Raises:
+        ValueError: if the directory holds runs with other settings.
+        OSError: if a file cannot be written.
+    """
+    output, path = Path(comparison.output), Path(comparison.output) / "results.json"
+    results = read_json(path, {"settings": comparison.settings(), "runs": []})
+    check_settings(results, comparison)
+    if comparison.devices > 1:
+        devices.check_divisible(comparison.task, comparison.setups, comparison.devices)
+    output.mkdir(parents=True, exist_ok=True)
+    pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
+    finished = {(run["layer"], run["seed"]) for run in results["runs"]}
+    write_results(results, comparison)
+    with devices.distributed(comparison.devices), progress_bar() as progress:
+        epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
+        done = sum(epochs[pair] for pair in pairs if pair in finished)
+        bar = progress.add_task("", total=sum(epochs.values()), completed=done)
+        for number, (name, seed) in enumerate(pairs, 1):
+            if (name, seed) in finished:
+                continue
+            label = f"{number}/{len(pairs)} {name}, seed {seed}"
+            progress.update(bar, description=label)
+            setup, folder = comparison.setups[name], run_folder(output, name, seed)
+            run = training.new_run(name, seed, setup)
+            after_epoch = partial(progress.advance, bar)
+            training.train(run, setup, comparison.task, folder, after_epoch)
+            results["runs"].append(run)
+            write_results(results, comparison)
+            training.remove_state(folder)
+            progress.console.print(f"{label}: {summary.sentence(run, comparison.task.metric)}")
+    keep_best(results, output)
+    text = report.write(results, output, comparison.title, comparison.sections)
+    print(summary.table(results, comparison.title))
+    print(text.partition("## What is seen")[2].partition("\n## ")[0].strip())
+    print(f"report.md, results.json and pictures are in {output}")
+    return results
+
+
+def check_settings(results, comparison):
+    """Raise a `ValueError` if there are runs with other settings."""
+    different = differences(results["settings"], comparison.settings())
+    for run in results["runs"]:
+        setup = comparison.setups.get(run["layer"])
+        if setup is not None:
+            different += differences(run["setup"], setup.described())
+    if different:
+        raise ValueError(
+            f"{comparison.output} holds runs with other settings; remove it or choose another "
+            "output:" + "".join(dict.fromkeys(different))
+        )
+
+
+def write_results(results, comparison):
+    results["command"] = comparison.command
+    results["summary"] = summary.rows(results)
+    results["best"] = summary.best(results)
+    ordered = {name: results[name] for name in SCHEMA}
+    write_json(Path(comparison.output) / "results.json", ordered)
+
+
+def run_folder(output, layer, seed):
+    return Path(output) / "runs" / f"{layer}-{seed}"
+
+
+def keep_best(results, output):
+    """Copy the best model of all, if it was trained here and not only its record kept."""
+    best = results["best"]
+    model = best and run_folder(output, best["layer"], best["seed"]) / "best.keras"
+    if model and model.exists():
+        with replaced(output / "best.keras") as path:
+            shutil.copyfile(model, path)
+
+
+def progress_bar(unit="epoch"):
+    """Return a bar that shows how much is done, the elapsed and the remaining time."""
+    return bars.Progress(
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(bar_width=14),
+        bars.TextColumn(unit),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+        speed_estimate_period=600,
+    )

@@ -1,0 +1,146 @@
+"""The report of a comparison, in Markdown, with its pictures."""
+
+from pathlib import Path
+
+from keras_momentum_rnn.experiments import claims, plots
+from keras_momentum_rnn.experiments.summary import mean_and_spread, number, progress_text
+from keras_momentum_rnn.tasks.paper_results import published
+from keras_momentum_rnn.writing import replaced
+
+DPI = 120
+
+
+def write(results, output, title, sections=()):
+    """Write report.md and the pictures to a directory, and return the text.
+
+    Args:
+        results: what results.json holds.
+        output: `Path`.
+        title: str.
+        sections: functions (results) -> (Markdown, dict from file names to figures).
+    """
+    figures = {"losses.png": plots.losses_figure(results, title)}
+    if results["settings"]["metric"] != "loss":
+        figures["score.png"] = plots.score_figure(results, title)
+    parts = [head(results, title), scores(results), seen(results)]
+    for section in sections:
+        text, drawn = section(results)
+        parts.append(text)
+        figures |= drawn
+    notes = Path(output) / "notes.md"
+    if notes.exists():
+        parts.append("## Notes\n\n" + notes.read_text().strip())
+    parts += [pictures(figures), training(results)]
+    for name, figure in figures.items():
+        with replaced(Path(output) / name) as path:
+            figure.savefig(path, dpi=DPI)
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    with replaced(Path(output) / "report.md") as path:
+        path.write_text(text)
+    return text
+
+
+def head(results, title):
+    settings = results["settings"]
+    sizes = ", ".join(f"{split} {count:,}" for split, count in settings["samples"].items())
+    budget = "; ".join(f"{name}: {value}" for name, value in settings["budget"].items())
+    versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
+    devices = f"{settings['devices']} x {settings['device']}"
+    return (
+        f"# {title}\n\n`{results['command']}`\n\nSamples: {sizes}. Budget: {budget}. "
+        f"{versions}, {devices}."
+    )
+
+
+def scores(results):
+    """Return the table of scores, the papers' beside ours."""
+    settings = results["settings"]
+    metric, variant = settings["metric"], settings["options"].get("variant")
+    theirs = {
+        row["layer"]: published(settings["task"], layer_class(results, row["layer"]), variant)
+        for row in results["summary"]
+    }
+    lines = [
+        f"| layer | units | parameters | test {metric} | range | epochs to LSTM's best | "
+        "papers |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in results["summary"]:
+        spread = "-"
+        if row["test_range"]:
+            spread = " to ".join(number(value) for value in row["test_range"])
+        lines.append(
+            f"| {row['layer']} | {row['units']} | {row['parameters']:,} | "
+            f"{mean_and_spread(row)} | {spread} | {progress_text(row)} | "
+            f"{', '.join(map(cell, theirs[row['layer']])) or '-'} |"
+        )
+    seeds = max(row["runs"] for row in results["summary"])
+    text = (
+        f"Test {metric} of the epoch that is best on validation: mean, standard deviation "
+        f"and range of {seeds} seeds. In brackets seconds of training until the LSTM's best."
+    )
+    chance = settings["chance"].get(metric)
+    if chance is not None:
+        text += f" Chance: {number(chance)} ({settings['chance_means']})."
+    sources = dict.fromkeys(p.source for found in theirs.values() for p in found)
+    if sources:
+        text += f" Papers: {'; '.join(sources)}; sizes and budgets there are others."
+    return "\n".join(lines) + "\n\n" + text
+
+
+def layer_class(results, layer):
+    """Return the class of a layer, whose name in the comparison may say more."""
+    return next(run["setup"]["class"] for run in results["runs"] if run["layer"] == layer)
+
+
+def cell(result):
+    """Return a published number as text."""
+    text = number(result.value)
+    if 0.5 < result.value < 1:
+        text = f"{result.value:.4f}"
+    if result.spread is not None:
+        text += f" ± {result.spread:.2g}"
+    about = [f"{result.units} units"] + ([result.what] if result.what else [])
+    return f"{text} ({', '.join(about)})"
+
+
+def seen(results):
+    lines = claims.verdicts(results)
+    if not lines:
+        return ""
+    rule = (
+        "A layer is said to be better where the difference of the means exceeds the sum of "
+        "the two standard deviations."
+    )
+    return "\n".join(["## What is seen", "", *lines, "", rule])
+
+
+def pictures(figures):
+    return "\n\n".join(f"![{name.removesuffix('.png')}]({name})" for name in figures)
+
+
+def training(results):
+    """Return how each layer was trained, as a table."""
+    lines = [
+        "## Training",
+        "",
+        "| layer | its numbers | optimizer | batch | epochs | seconds per epoch |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in results["summary"]:
+        setup = next(r["setup"] for r in results["runs"] if r["layer"] == row["layer"])
+        seconds = row["seconds_per_epoch"]
+        lines.append(
+            f"| {row['layer']} | {listed(setup['arguments'])} | {listed(setup['optimizer'])} | "
+            f"{setup['batch_size']} | {setup['epochs']} | "
+            f"{'-' if seconds is None else f'{seconds:.2f}'} |"
+        )
+    return "\n".join(lines)
+
+
+def listed(values):
+    """Return a dict as text, of a class its name alone."""
+    told = [
+        f"{value}" if name == "class" else f"{name} {value}" for name, value in values.items()
+    ]
+    return ", ".join(told) or "its defaults"

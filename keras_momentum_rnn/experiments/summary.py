@@ -1,0 +1,129 @@
+"""What the runs of a comparison come to, by layer."""
+
+import numpy as np
+from rich.table import Table
+
+BASELINE = "LSTM"
+
+
+def rows(results):
+    """Return one row for each layer, a list of dicts.
+
+    layer, units, parameters (of the model), runs (how many), diverged (how many of them);
+    test, test_sd and test_range: the score at each run's best validation epoch, its mean,
+    standard deviation (of a sample; null for one run) and range;
+    best_validation: of the mean curve over seeds;
+    epochs_to_lstm_best, seconds_to_lstm_best: until the mean curve reaches the LSTM's best, in
+    seconds of training (null: it does not, or no LSTM ran);
+    seconds_per_epoch: median.
+    """
+    settings, runs = results["settings"], results["runs"]
+    sign = 1 if settings["larger_is_better"] else -1
+    curves = {layer: mean_curve(runs, layer, settings["metric"]) for layer in layers(runs)}
+    target = max(sign * curves.get(BASELINE, np.array([])), default=None)
+    found = []
+    for layer in layers(runs):
+        mine = of_layer(runs, layer)
+        test = [run["test"][settings["metric"]] for run in mine if run["test"]]
+        reached = () if target is None else np.flatnonzero(sign * curves[layer] >= target)
+        seconds = metric_curves(runs, layer, "seconds")
+        epochs = int(reached[0]) + 1 if len(reached) else None
+        found.append(
+            {
+                "layer": layer,
+                "units": mine[0]["setup"]["units"],
+                "parameters": mine[0]["parameters"],
+                "runs": len(mine),
+                "diverged": sum(run["diverged"] for run in mine),
+                "test": float(np.mean(test)) if test else None,
+                "test_sd": float(np.std(test, ddof=1)) if len(test) > 1 else None,
+                "test_range": [min(test), max(test)] if test else None,
+                "best_validation": float(max(sign * curves[layer]) * sign) if test else None,
+                "epochs_to_lstm_best": epochs,
+                "seconds_to_lstm_best": epochs and float(seconds[:, :epochs].sum(1).mean()),
+                "seconds_per_epoch": float(np.median(seconds)) if test else None,
+            }
+        )
+    return found
+
+
+def layers(runs):
+    """Return the names of layers in the order in which they first ran."""
+    return list(dict.fromkeys(run["layer"] for run in runs))
+
+
+def of_layer(runs, layer):
+    return [run for run in runs if run["layer"] == layer]
+
+
+def metric_curves(runs, layer, name):
+    """Return the array (seeds, epochs) of one metric, as far as all seeds have come."""
+    mine = [[epoch[name] for epoch in run["curve"]] for run in of_layer(runs, layer)]
+    shortest = min(map(len, mine))
+    return np.array([curve[:shortest] for curve in mine]).reshape(len(mine), shortest)
+
+
+def mean_curve(runs, layer, metric):
+    """Return the validation scores averaged over seeds, rounded so that ties are equal."""
+    return np.round(metric_curves(runs, layer, f"validation_{metric}").mean(axis=0), 6)
+
+
+def best(results):
+    """Return layer, seed and test scores of the run with the best validation score, or None."""
+    settings = results["settings"]
+    score = f"validation_{settings['metric']}"
+    tested = [run for run in results["runs"] if run["test"]]
+    if not tested:
+        return None
+    choose = max if settings["larger_is_better"] else min
+    run = choose(tested, key=lambda run: run["curve"][run["best_epoch"] - 1][score])
+    return {name: run[name] for name in ("layer", "seed", "test")}
+
+
+def sentence(run, metric):
+    """Return the end of a run in words."""
+    if run["test"] is None:
+        return "diverged in its first epoch"
+    text = f"test {metric} {number(run['test'][metric])} at epoch {run['best_epoch']}"
+    return f"{text}, then diverged" if run["diverged"] else text
+
+
+def number(value):
+    """Return a number with four significant digits, or three decimals of a share."""
+    return f"{value:.3f}" if 0.1 <= abs(value) < 1 else f"{value:.4g}"
+
+
+def mean_and_spread(row):
+    """Return the test score of a row as text."""
+    if row["test"] is None:
+        return "diverged"
+    spread = "" if row["test_sd"] is None else f" ± {row['test_sd']:.2g}"
+    return number(row["test"]) + spread
+
+
+def progress_text(row):
+    """Return when a row reached the LSTM's best, as text."""
+    if row["epochs_to_lstm_best"] is None:
+        return "not reached"
+    return f"{row['epochs_to_lstm_best']} ({row['seconds_to_lstm_best']:.0f} s)"
+
+
+def table(results, title):
+    """Return the summary as a table of rich."""
+    metric = results["settings"]["metric"]
+    drawn = Table(title=title)
+    drawn.add_column("Layer")
+    late = ("Epochs to\nLSTM's best", "Seconds\nper epoch")
+    for column in ("Units", "Parameters", f"Test {metric}", *late):
+        drawn.add_column(column, justify="right")
+    for row in results["summary"]:
+        seconds = row["seconds_per_epoch"]
+        drawn.add_row(
+            row["layer"],
+            str(row["units"]),
+            f"{row['parameters']:,}",
+            mean_and_spread(row),
+            progress_text(row),
+            "-" if seconds is None else f"{seconds:.2f}",
+        )
+    return drawn

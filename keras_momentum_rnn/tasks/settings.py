@@ -1,0 +1,134 @@
+"""What a recipe is: a layer, an optimizer, and how long they train."""
+
+from dataclasses import dataclass, field
+
+import keras
+
+from keras_momentum_rnn import optimizers
+from keras_momentum_rnn.layers.names import available_layers
+from keras_momentum_rnn.tasks import sutskever2013
+from keras_momentum_rnn.tasks.averaging import AveragedSGD
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One row of the papers' tables, see `recipe`.
+
+    Attributes:
+        task: name of the task, as `tasks.load` takes it.
+        options: dict of the task's options, such as the length of its sequences.
+        layer_name: name of the layer's class.
+        units: int, its width; a tuple for a stack of layers.
+        arguments: dict of its other arguments, its initializers among them.
+        optimizer_name: `"RMSprop"`, `"Adam"`, `"SGD"` or `"MomentumSGD"`; for orthogonal
+            layers that of all weights but S.
+        learning_rate: float, its rate; None where the paper chose one of several.
+        optimizer_arguments: dict of its other arguments.
+        clipnorm: float, at which the norm of all gradients together is clipped, or None.
+        batch_size: int.
+        epochs: int, as the tables count.
+        updates_per_epoch: int where sequences are generated; None for a pass over the data.
+        model_options: dict, options of the task's model.
+        averaging_patience: int, after how many epochs without a better validation score the
+            weights are averaged, see `tasks.AveragedSGD`; None for never.
+        rate_cut: `(epochs, factor)`, after how many epochs the rate is multiplied by the
+            factor, again and again; None for a constant rate.
+        recurrent_optimizer_name: that of S in an orthogonal layer, else None.
+        recurrent_learning_rate: float, its rate, or None.
+        source: the tables.
+        follows: what it follows where text, tables and released code differ or are silent.
+    """
+
+    task: str
+    layer_name: str
+    units: int | tuple
+    arguments: dict
+    optimizer_name: str
+    learning_rate: float | None
+    clipnorm: float | None
+    batch_size: int
+    epochs: int
+    source: str
+    follows: str
+    options: dict = field(default_factory=dict)
+    optimizer_arguments: dict = field(default_factory=dict)
+    updates_per_epoch: int | None = None
+    model_options: dict = field(default_factory=dict)
+    averaging_patience: int | None = None
+    rate_cut: tuple | None = None
+    recurrent_optimizer_name: str | None = None
+    recurrent_learning_rate: float | None = None
+
+    @property
+    def layer(self):
+        """A new layer, at each reading; of a stack the first, see `new_layers`."""
+        return self.new_layers()[0]
+
+    @property
+    def optimizer(self):
+        """A new optimizer, at each reading, for all weights of a model that has the layer.
+
+        Where S has one of the same kind, this is one optimizer, and the layer's
+        `recurrent_lr_multiplier` gives S its rate. Where it has one of another kind, it is a
+        `keras.optimizers.MultiOptimizer`; reading it raises a `RuntimeError` where this Keras
+        has none.
+        """
+        of_all = self._optimizer(self.optimizer_name, self.learning_rate)
+        if self.recurrent_optimizer_name in (None, self.optimizer_name):
+            return of_all
+        if not hasattr(keras.optimizers, "MultiOptimizer"):
+            raise RuntimeError(
+                f"{self.layer_name} on {self.task} trains S by {self.recurrent_optimizer_name} "
+                f"and the rest by {self.optimizer_name}, for which Keras {keras.__version__} "
+                "has no `keras.optimizers.MultiOptimizer`: use a newer one"
+            )
+        of_skew = self._optimizer(self.recurrent_optimizer_name, self.recurrent_learning_rate)
+        choice = keras.optimizers.OptimizerMap(of_all, {".*/skew": of_skew})
+        return keras.optimizers.MultiOptimizer(choice)
+
+    def _optimizer(self, name, rate):
+        if rate is None:
+            raise ValueError(
+                f"the paper chose the learning rate from {sutskever2013.LEARNING_RATES} and "
+                "does not print which: name one, as in "
+                "`dataclasses.replace(recipe, learning_rate=1e-4)`. "
+                "Received: learning_rate=None"
+            )
+        where = optimizers if name == "MomentumSGD" else keras.optimizers
+        return getattr(where, name)(
+            rate, global_clipnorm=self.clipnorm, **self.optimizer_arguments.get(name, {})
+        )
+
+    def new_layers(self, **options):
+        """Return new layers, one for each number of units, with further arguments."""
+        layer_class = available_layers()[self.layer_name]
+        stack = self.units if isinstance(self.units, tuple) else (self.units,)
+        return [layer_class(units, **{**self.arguments, **options}) for units in stack]
+
+    def callbacks(self):
+        """Return new callbacks of `fit`, a list: of the rate, the averaging, the look-ahead."""
+        if self.averaging_patience is not None:
+            return [AveragedSGD(patience=self.averaging_patience)]
+        if self.optimizer_name == "MomentumSGD":
+            return [LookAhead()]
+        if self.rate_cut is None:
+            return []
+        period, factor = self.rate_cut
+        rate = self.learning_rate
+        return [
+            keras.callbacks.LearningRateScheduler(
+                lambda epoch, _: rate * factor ** (epoch // period)
+            )
+        ]
+
+    def __str__(self):
+        named = {"units": self.units, **self.options}
+        named = ", ".join(f"{name}={value!r}" for name, value in named.items())
+        return f"({self.task!r}, {self.layer_name!r}, {named})"
+
+
+class LookAhead(keras.callbacks.Callback):
+    """Let Nesterov's form go on, in a further `fit`, from where the one before looked ahead."""
+
+    def on_train_begin(self, logs=None):
+        self.model.optimizer.resume_variable_values(self.model.trainable_variables)

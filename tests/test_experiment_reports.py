@@ -1,0 +1,296 @@
+"""What a comparison comes to: summary, claims, report, pictures, and the papers' numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_momentum_rnn import tasks
+from keras_momentum_rnn.experiments import ablation, budgets, claims, plots, report, summary
+from keras_momentum_rnn.experiments.arguments import assignment, widths
+from keras_momentum_rnn.experiments.command import check, comparison, main, new_parser
+from keras_momentum_rnn.tasks.paper_results import published
+
+
+def run(layer, seed, validation, test, seconds=2.0, diverged=False):
+    """A run of which the score is the accuracy."""
+    curve = [
+        {
+            "loss": 1.0 / n,
+            "accuracy": v,
+            "validation_loss": 1.0,
+            "validation_accuracy": v,
+            "test_loss": 2.0 / n,
+            "test_accuracy": t,
+            "seconds": seconds,
+        }
+        for n, (v, t) in enumerate(zip(validation, test), 1)
+    ]
+    best = int(np.argmax(validation)) if curve else None
+    return {
+        "layer": layer,
+        "seed": seed,
+        "parameters": 1234,
+        "setup": {
+            "class": layer,
+            "units": 8,
+            "arguments": {},
+            "optimizer": {"class": "Adam"},
+            "batch_size": 4,
+            "epochs": 3,
+        },
+        "best_epoch": None if best is None else best + 1,
+        "test": None if best is None else {"loss": 2.0 / (best + 1), "accuracy": test[best]},
+        "diverged": diverged,
+        "curve": curve,
+    }
+
+
+def results(runs, task="mnist", larger_is_better=True, chance=None):
+    found = {
+        "command": "python x.py",
+        "settings": {
+            "task": task,
+            "options": {},
+            "budget": {"name": "tiny"},
+            "samples": {"train": 10, "validation": 5, "test": 5},
+            "metric": "accuracy",
+            "larger_is_better": larger_is_better,
+            "chance": {"accuracy": 0.1, "loss": 2.3} if chance is None else chance,
+            "chance_means": "one class in ten",
+            "backend": "jax",
+            "device": "cpu",
+            "devices": 1,
+            "keras": "3.15",
+            "jax": "0.10",
+        },
+        "runs": runs,
+    }
+    return {**found, "summary": summary.rows(found), "best": summary.best(found)}
+
+
+LSTM = [run("LSTM", 0, [0.2, 0.5, 0.3], [0.1, 0.30, 0.9]),
+        run("LSTM", 1, [0.2, 0.3, 0.3], [0.1, 0.34, 0.9])]  # fmt: skip
+FAST = [run("MomentumLSTM", 0, [0.5, 0.5, 0.6], [0.5, 0.5, 0.7], seconds=3.0),
+        run("MomentumLSTM", 1, [0.3, 0.5, 0.9], [0.5, 0.5, 0.8], seconds=5.0)]  # fmt: skip
+SLOW = [run("SRLSTM", 0, [0.1, 0.1, 0.2], [0.2, 0.2, 0.2]),
+        run("SRLSTM", 1, [0.1, 0.1, 0.2], [0.2, 0.2, 0.21])]  # fmt: skip
+ALIKE = [run("AdamLSTM", 0, [0.2, 0.3, 0.2], [0.1, 0.33, 0.2]),
+         run("AdamLSTM", 1, [0.2, 0.3, 0.2], [0.1, 0.32, 0.2])]  # fmt: skip
+BROKEN = [run("NAGLSTM", 0, [], [], diverged=True)]
+ALL = [*LSTM, *FAST, *SLOW, *ALIKE, *BROKEN]
+
+
+def test_summary_is_of_the_epoch_that_is_best_on_validation():
+    lstm, fast, slow, alike, broken = results(ALL)["summary"]
+    assert lstm["test"] == pytest.approx(0.32)  # of epoch 2 in both, not the last one's 0.9
+    assert lstm["test_sd"] == pytest.approx(0.04 / np.sqrt(2))
+    assert lstm["test_range"] == [0.30, 0.34]
+    assert lstm["best_validation"] == 0.4
+    # The mean curve of LSTM is at its best, 0.4, in epoch 2; that of MomentumLSTM in epoch 1.
+    reached = [row["epochs_to_lstm_best"] for row in (lstm, fast, slow, alike)]
+    assert reached == [2, 1, None, None]
+    assert (lstm["seconds_to_lstm_best"], fast["seconds_to_lstm_best"]) == (4.0, 4.0)
+    assert (broken["test"], broken["diverged"]) == (None, 1)
+    assert summary.best(results(ALL))["layer"] == "MomentumLSTM"
+
+
+def test_a_smaller_score_may_be_better():
+    lstm, fast, *_ = results([*LSTM, *FAST], larger_is_better=False)["summary"]
+    assert lstm["best_validation"] == pytest.approx(0.2)
+    assert fast["epochs_to_lstm_best"] is None
+
+
+def test_claims_are_seen_only_beyond_the_spread():
+    first, *rest = claims.verdicts(results([*LSTM, *FAST, *SLOW, *ALIKE]))
+    assert first.startswith("- Nguyen et al. (2020), Tables 1 and 11")
+    assert "**Seen in part**: seen for MomentumLSTM" in first
+    assert "within the spread of seeds: AdamLSTM" in first
+    assert "the other way round: SRLSTM" in first
+    assert "LSTM is at its best on validation after 2 epochs" in rest[0]
+    assert "Earlier there: MomentumLSTM (1)" in rest[0] and "Never: SRLSTM" in rest[0]
+    (seen, *_) = claims.verdicts(results([*LSTM, *FAST]))
+    assert seen.endswith("**Seen**, in all cases.")
+    (against, *_) = claims.verdicts(results([*LSTM, *SLOW]))
+    assert "**Not seen**: the other way round: SRLSTM." in against
+
+
+def test_layers_at_chance_are_told():
+    # Test losses at the best epoch: 1 and 2/3; chance within 5 % of the former alone.
+    lines = claims.verdicts(results([*LSTM, *FAST], chance={"loss": 1.04, "accuracy": 0.1}))
+    assert lines[-1].startswith("- No better than chance by 5%, a test loss of 1.04")
+    assert lines[-1].count("LSTM") == 1
+    (first, *_) = claims.verdicts(results([*LSTM, *SLOW], chance={"loss": 0.6}))
+    assert "**Not seen**: both at chance: SRLSTM." in first
+    assert not any("chance" in line for line in claims.verdicts(results([*LSTM, *FAST])))
+
+
+def test_report_sets_the_papers_numbers_beside_ours(tmp_path):
+    (tmp_path / "notes.md").write_text("A note by hand.")
+    text = report.write(results(ALL), tmp_path, "MNIST in small")
+    scores = text.partition("## What is seen")[0].splitlines()
+    rows = {line.split(" | ")[0]: line for line in scores if line.startswith("| ")}
+    assert "0.9904 ± 0.0004 (128 units)" in rows["| MomentumLSTM"]
+    assert "0.320 ± 0.028 | 0.300 to 0.340 | 2 (4 s)" in rows["| LSTM"]
+    assert "0.8516 (192 units)" in rows["| LSTM"]
+    assert "not reached" in rows["| SRLSTM"]
+    assert "diverged" in rows["| NAGLSTM"] and rows["| NAGLSTM"].count("| - |") > 0
+    assert "Chance: 0.100 (one class in ten)" in text and "A note by hand." in text
+    assert (tmp_path / "report.md").read_text() == text
+    for name in ("losses.png", "score.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG") and f"({name})" in text
+
+
+def test_curves_are_means_over_seeds():
+    figure = plots.score_figure(results([*LSTM, *FAST]), "title")
+    validation, test = figure.axes
+    drawn = {line.get_label(): line.get_ydata() for line in validation.lines}
+    np.testing.assert_allclose(drawn["LSTM"], [0.2, 0.4, 0.3])
+    np.testing.assert_allclose(test.lines[0].get_ydata(), [0.5, 0.5, 0.75])
+    losses, _ = plots.losses_figure(results([*LSTM, *FAST]), "title").axes
+    np.testing.assert_allclose(losses.lines[0].get_ydata(), [1, 1 / 2, 1 / 3])
+
+
+def test_heat_map_has_momentum_across_and_step_size_up():
+    budget = budgets.SMALL["digits"]
+    grid = [0.0, 0.9], [0.1, 1.0, 2.0]
+    setups = ablation.ablation_setups("MomentumLSTM", *grid, {}, 8, budget)
+    runs = []
+    for number, (name, setup) in enumerate(setups.items()):
+        (layer,) = setup.new_layers()
+        assert name == f"MomentumLSTM {layer.momentum:g} {layer.step_size:g}"
+        runs.append(run(name, 0, [0.1 * number], [0.1 * number]))
+        runs[-1]["setup"] |= {"class": "MomentumLSTM", "arguments": setup.arguments}
+    text, figures = ablation.heat_map(results(runs))
+    axes = figures["heat_map.png"].axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "0.9"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["0.1", "1", "2"]
+    cells = np.asarray(axes.images[0].get_array())
+    np.testing.assert_allclose(cells, [[0, 0.1], [0.2, 0.3], [0.4, 0.5]])
+    assert "Best: MomentumLSTM 0.9 2, test accuracy 0.500" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("pmnist", "RMSPropLSTM"), [(0.9538, 0.0019, 256), (0.9432, 0.0043, 128)]),
+        (("mnist", "LSTM"), [(0.987, None, 128), (0.989, None, 256), (0.8516, None, 192)]),
+        (("timit", "MomentumDTRIV"), [(3.06, 0.09, 224), (1.17, 0.05, 322)]),
+        (("speech", "SRLSTM"), [(5.83, 0.10, 158), (8.21, 0.26, 120)]),
+        (("adding", "MCRM", "mcrm"), [(4.0e-6, None, 85)]),
+        (("adding", "LSTM", "momentumrnn"), [(0.162, None, 128)]),
+        (("copying", "NestedLSTM", "mcrm"), [(7.3e-5, None, 448)]),
+        (("characters", "GRU"), [(1.397, None, 1680)]),
+        (("words", "MomentumLSTM"), [(58.62, 0.22, (1150, 1150, 400))]),
+        (("digits", "LSTM"), []),
+        (("adding", "SimpleRNN", "momentumrnn"), []),
+    ],
+)
+def test_published_numbers_are_the_printed_ones(arguments, expected):
+    found = published(*arguments)
+    assert [(p.value, p.spread, p.units) for p in found] == expected
+    assert all("Table" in p.source or "Section" in p.source for p in found)
+
+
+def test_zero_one_losses_stand_by_their_columns():
+    found = {p.what: p.value for p in published("memory20", "SimpleRNN")}
+    assert found["biases"] == 8.0 and found["optimizer's momentum 0.995N"] == 0.00005
+    assert len(found) == 8
+
+
+# Command line
+
+
+def asked(*arguments):
+    parser = new_parser()
+    options = parser.parse_args(["adding", *arguments])
+    check(parser, options)
+    return options
+
+
+def test_small_budget_gives_every_layer_the_same_but_its_own_numbers():
+    small = ["samples=64", "held_out=8", "steps=20"]
+    arguments = ["--set", *small, "--units", "5", "AdamLSTM=4", "--epochs=3"]
+    found = comparison(asked(*arguments), "command")
+    assert list(found.setups)[:2] == ["LSTM", "MomentumLSTM"] and len(found.setups) == 10
+    assert {setup.batch_size for setup in found.setups.values()} == {32}
+    assert {setup.epochs for setup in found.setups.values()} == {3}
+    assert {str(setup.optimizer) for setup in found.setups.values()} == {
+        str(found.setups["LSTM"].optimizer)
+    }
+    assert found.setups["AdamLSTM"].units == 4 and found.setups["MCRM"].units == 5
+    (adam,) = found.setups["AdamLSTM"].new_layers()
+    assert (adam.momentum, adam.step_size, adam.beta) == (0.6, 2.0, 0.999)
+    (restarted,) = found.setups["SRLSTM"].new_layers()
+    assert (restarted.restart_period, restarted.formulation) == (100, "released")
+    (nesterov,) = found.setups["NAGLSTM"].new_layers()
+    assert nesterov.step_size == 0.9  # no paper has one
+    default = comparison(asked(*arguments, "--numbers=default"), "command")
+    (adam,) = default.setups["AdamLSTM"].new_layers()
+    assert adam.beta == 0.99
+
+
+def test_every_task_has_a_small_budget():
+    assert set(budgets.SMALL) == set(tasks.TASKS)
+    assert budgets.paper_numbers("words", {}, "LSTM") == {}
+    assert budgets.paper_numbers("digits", {"permute": True}, "AdamLSTM")["beta"] == 0.01
+    assert budgets.paper_numbers("speech", {}, "SRLSTM")["step_size"] == 0.1
+
+
+def test_paper_budget_is_the_recipes():
+    arguments = ["--budget=paper", "--set", "variant=mcrm", "steps=200", "samples=64"]
+    found = comparison(asked(*arguments), "command")
+    assert list(found.setups) == ["SimpleRNN", "GRU", "LSTM", "NestedLSTM", "MCRM"]
+    assert [setup.units for setup in found.setups.values()] == [308, 177, 153, 77, 85]
+    assert found.setups["MCRM"].epochs == 60
+    nested = found.setups["NestedLSTM"].new_optimizer()
+    assert nested.global_clipnorm == 0.1
+    plain, _ = budgets.paper_setups("memory5", {}, ["SimpleRNN"], learning_rate=1e-4)
+    assert plain["SimpleRNN"].epochs == 500  # of 100 updates
+    described = json.loads(json.dumps(plain["SimpleRNN"].described()))
+    assert described["optimizer"]["momentum"]["class"] == "WarmConstant"
+    assert plain["SimpleRNN"].new_optimizer().nesterov is True
+    shared, options = budgets.paper_setups("adding", {}, ["AdamLSTM"])
+    assert options == {"variant": "momentumrnn", "steps": 750, "samples": 5000}
+    assert shared["AdamLSTM"].epochs == 12  # of 100 updates
+    with pytest.raises(ValueError, match="recipes for the same data"):
+        budgets.paper_setups("adding", {}, ["AdamLSTM", "MCRM"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["adding", "--layers", "FooLSTM"], "invalid choice: 'FooLSTM'"),
+        (["cifar"], "invalid choice: 'cifar'"),
+        (["adding", "--set", "steps"], "must be name=value. Received: steps"),
+        (["adding", "--units", "LSTM=0"], "must be a positive int. Received: 0"),
+        (["adding", "--layers", "GRU", "--units", "LSTM=3"], "not among the layers"),
+        (["adding", "--ablation", "--layers", "GRU"], "--ablation: takes one layer of"),
+        (["adding", "--budget=paper", "--batch-size=3"], "small budget alone"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit) as error:
+        main(arguments)
+    assert error.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["adding", "--set", "speed=3"], "options of adding are .*Received: speed=3"),
+        (["speech", "--set", "folder=no/such"], "`folder` must be an existing directory"),
+        (["adding", "--budget=paper", "--layers", "NAGLSTM"], "must name one recipe"),
+    ],
+)
+def test_what_a_task_refuses_ends_the_command_and_writes_nothing(arguments, message, tmp_path):
+    with pytest.raises(SystemExit, match=message):
+        main([*arguments, f"--output={tmp_path / 'new'}"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_types_of_arguments():
+    assert assignment("data_dir=a/b") == ("data_dir", "a/b")
+    assert assignment("permute=True") == ("permute", True)
+    assert widths("32") == (None, 32) and widths("MCRM=85") == ("MCRM", 85)
+    assert widths("LSTM=400,200") == ("LSTM", (400, 200))
