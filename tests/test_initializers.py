@@ -118,21 +118,3 @@ def test_an_echo_state_is_a_scaled_normal_matrix():
 def test_bad_arguments_are_refused(create, message):
     with pytest.raises(ValueError, match=message + ".*Received: "):
         create()
-
-
-def test_layers_with_them_are_saved_and_loaded(tmp_path):
-    model = keras.Sequential(
-        [
-            keras.Input((None, 3)),
-            keras.layers.SimpleRNN(9, recurrent_initializer=EchoState(4, 0.9, seed=1)),
-            keras.layers.Dense(2, kernel_initializer=SparseUnits(5, scale=2)),
-        ]
-    )
-    model.save(tmp_path / "model.keras")
-    recurrent, dense = keras.saving.load_model(tmp_path / "model.keras").layers
-    assert recurrent.cell.recurrent_initializer.get_config() == {
-        "fan_in": 4,
-        "spectral_radius": 0.9,
-        "seed": 1,
-    }
-    assert dense.kernel_initializer.get_config()["connections"] == 5
