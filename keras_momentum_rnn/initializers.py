@@ -210,8 +210,8 @@ def sparse_normal(shape, connections, seed, dtype):
     """Return a matrix with so many normal numbers in each column, at random rows, and zeros."""
     # One draw for both: two with the same seed would place the numbers by their size.
     values, order = keras.random.normal((2, *shape), dtype=dtype, seed=seed)
-    rank = ops.argsort(ops.argsort(order, axis=0), axis=0)
-    return ops.where(rank < connections, values, 0.0)
+    rank = np.argsort(np.argsort(ops.convert_to_numpy(order), axis=0), axis=0)
+    return ops.where(ops.convert_to_tensor(rank < connections), values, 0.0)
 
 
 class SkewInitializer(SeededInitializer):

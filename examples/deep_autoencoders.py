@@ -1,0 +1,315 @@
+"""Train deep autoencoders by gradient descent, classical momentum and Nesterov's.
+
+    python examples/deep_autoencoders.py
+    python examples/deep_autoencoders.py --dataset mnist --data-dir data --output runs/mnist
+    python examples/deep_autoencoders.py --momenta 0.999 --scales 0.25 0.5 1 2 4
+
+The experiments of Sutskever, Martens, Dahl and Hinton (2013), section 3. `curves`, the default,
+are images that are drawn; `mnist` is read by tensorflow-datasets from `--data-dir`, and
+downloaded there if it is missing (for which it needs TensorFlow, whichever backend trains);
+`faces` are read from `--data`: a .npy file with an array (images, 625), or the .mat file of
+Hinton and Salakhutdinov (2006), whose first 103,500 images are used.
+
+Each method, SGD, CM and NAG, with each largest momentum, runs once for each learning rate, from
+the same weights and with the same batches. Momentum follows the paper's equation 5 up to its
+largest, and is at most 0.9 in the last updates (`--finish`). The paper's equation has steps of
+250 updates and its runs 750,000: in a short run `--period` has to be shorter, or large momenta
+are never reached. A run whose loss is no number ends there, and counts as the worst.
+
+Errors are the paper's: squared errors summed over pixels, the mean over training images. They
+are measured at w, not at the look-ahead. The output directory receives curves.png, report.md,
+which has the tables beside the paper's, and results.json, which holds:
+
+    command   the command line
+    settings  what all runs share: the options, the backend, its device, the versions
+    runs      one for each combination: method, momentum (the largest), learning_rate, scale,
+              updates (done), seconds (of training), diverged, before (the error before the
+              finish), error (at the end), both on all images, and curve, a list of [updates,
+              error on the first images]
+
+After an interruption the same command goes on from the last point of a curve, with what it
+finds in the output's folder `runs`. Methods, momenta, rates and scales may be added later;
+other settings may not change.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import shlex
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import keras
+import numpy as np
+from autoencoder_report import curves_figure, number_of, report_of
+from pixel_digits import claim, folder, positive, progress_bar, replaced, write_json
+from rich import print
+from rich.markdown import Markdown
+
+import keras_momentum_rnn
+from keras_momentum_rnn.optimizers import MomentumSGD
+from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
+from keras_momentum_rnn.tasks.autoencoders import (
+    WIDTHS,
+    cross_entropy,
+    curves,
+    deep_autoencoder,
+    squared_error,
+)
+
+METHODS = ["SGD", "CM", "NAG"]
+MOMENTA = [0.9, 0.99, 0.995, 0.999]
+RATES = [0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001]
+LOSSES = {"cross-entropy": cross_entropy, "squared": squared_error}
+IMAGES = {"curves": 20_000, "mnist": 60_000, "faces": 103_500}
+CURVE_IMAGES = 5000
+EVALUATION_BATCH = 1000
+
+
+def main(argv=None):
+    argv = sys.argv[1:] if argv is None else argv
+    options = parse(argv)
+    settings = shared_settings(options)
+    claim(options.output / "runs", settings)
+    runs = train_all(options, load(options))
+    command = shlex.join(["python", "examples/deep_autoencoders.py", *argv])
+    report = report_of(runs, settings, command)
+    with replaced(options.output / "curves.png") as path:
+        curves_figure(runs, settings).savefig(path, dpi=120)
+    with replaced(options.output / "report.md") as path:
+        path.write_text(report)
+    results = {"command": command, "settings": settings, "runs": runs}
+    write_json(options.output / "results.json", results)
+    print(Markdown(report))
+    print(f"results.json, report.md and curves.png are in {options.output}")
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--dataset", choices=list(WIDTHS), default="curves", help="what to reconstruct")
+    add("--data-dir", type=folder, help="where tensorflow-datasets keeps mnist")
+    add("--data", type=Path, help="the file of faces, .npy or .mat")
+    add("--images", type=positive(int), help="how many to use, the first ones; default: all")
+    add("--methods", nargs="+", choices=METHODS, default=METHODS, help="what to compare")
+    add("--momenta", nargs="+", type=positive(float), default=MOMENTA, help="the largest")
+    add("--learning-rates", nargs="+", type=positive(float), default=RATES, help="to try")
+    add("--scales", nargs="+", type=positive(float), default=[1.0], help="of initial weights")
+    add("--loss", choices=list(LOSSES), default="squared", help="what is minimised")
+    add("--code", choices=["sigmoid", "linear"], default="sigmoid", help="units of the code")
+    add("--updates", type=positive(int), default=5000, help="of each run")
+    add("--period", type=positive(int), default=250, help="updates between steps of momentum")
+    add("--finish", type=positive(int), default=1000, help="last updates, of low momentum")
+    add("--every", type=positive(int), default=250, help="updates between points of a curve")
+    add("--batch-size", type=positive(int), default=200, help="images per update")
+    add("--seed", type=int, default=0, help="of weights and batches")
+    add("--output", type=Path, default="runs/deep_autoencoders", help="for the results")
+    options = parser.parse_args(argv)
+    if max(options.momenta) >= 1:
+        parser.error(f"argument --momenta: must lie in (0, 1). Received: {options.momenta}")
+    if options.finish >= options.updates:
+        parser.error(
+            f"argument --finish: must be less than --updates, {options.updates}. "
+            f"Received: {options.finish}"
+        )
+    if (options.dataset == "faces") != (options.data is not None):
+        parser.error(f"argument --data: is for faces, which need it. Received: {options.data}")
+    if options.data and not options.data.is_file():
+        parser.error(f"argument --data: must be an existing file. Received: {options.data}")
+    if options.dataset == "faces" and options.loss != "squared":
+        parser.error(f"argument --loss: must be squared for faces. Received: {options.loss}")
+    options.images = options.images or IMAGES[options.dataset]
+    if not options.batch_size <= options.images <= IMAGES[options.dataset]:
+        parser.error(
+            f"argument --images: must lie in [{options.batch_size}, "
+            f"{IMAGES[options.dataset]}], from one batch to all. Received: {options.images}"
+        )
+    return options
+
+
+def shared_settings(options):
+    """Return what must be equal for runs to be compared."""
+    names = ["dataset", "images", "loss", "code", "updates", "period", "finish", "every"]
+    backend = keras.config.backend()
+    return {
+        **{name: getattr(options, name) for name in [*names, "batch_size", "seed"]},
+        "backend": backend,
+        "device": str(keras.ops.zeros(1).device),
+        "keras_momentum_rnn": keras_momentum_rnn.__version__,
+        "keras": keras.__version__,
+        backend: sys.modules[backend].__version__,
+    }
+
+
+def load(options):
+    """Return the images, (images, pixels) in float32."""
+    if options.dataset == "curves":
+        return curves(options.images)
+    if options.dataset == "mnist":
+        import tensorflow_datasets as tfds
+
+        split = f"train[:{options.images}]"
+        data = tfds.load("mnist", split=split, data_dir=options.data_dir, batch_size=-1)
+        pixels = tfds.as_numpy(data)["image"].reshape(options.images, -1)
+        return pixels.astype("float32") / 255
+    return read_faces(options.data)[: options.images]
+
+
+def read_faces(path):
+    """Return the array (images, 625) in a file."""
+    if path.suffix == ".npy":
+        arrays = [np.load(path)]
+    else:
+        from scipy.io import loadmat
+
+        arrays = [v.T for v in loadmat(path).values() if np.shape(v)[:1] == (625,)]
+    arrays = [array for array in arrays if array.ndim == 2 and array.shape[1] == 625]
+    if len(arrays) != 1:
+        sys.exit(f"{path} must hold one array of images with 625 pixels each, and no more")
+    return arrays[0].astype("float32")
+
+
+class Updates(keras.utils.PyDataset):
+    """The batches of some updates: every pass over the images has its own order."""
+
+    def __init__(self, images, batch_size, seed, first, last):
+        super().__init__()
+        self.images, self.batch_size, self.seed = images, batch_size, seed
+        self.numbers = range(first, last)
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, index):
+        batches = len(self.images) // self.batch_size
+        epoch, batch = divmod(self.numbers[index], batches)
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
+        x = self.images[order[batch * self.batch_size :][: self.batch_size]]
+        return x, x
+
+
+def combinations(options):
+    """Return the runs, not yet begun."""
+    momenta = {method: [0.0] if method == "SGD" else options.momenta for method in METHODS}
+    begun = {"updates": 0, "seconds": 0.0, "diverged": False, "before": None, "error": None}
+    return [
+        {
+            "method": method,
+            "momentum": momentum,
+            "learning_rate": rate,
+            "scale": scale,
+            **begun,
+            "curve": [],
+        }
+        for method in options.methods
+        for momentum, rate, scale in itertools.product(
+            momenta[method], options.learning_rates, options.scales
+        )
+    ]
+
+
+def train_all(options, images):
+    """Return the finished runs."""
+    state = options.output / "runs"
+    runs = [read_run(state, run) for run in combinations(options)]
+    with progress_bar("update") as progress:
+        done = sum(options.updates if finished(run) else run["updates"] for run in runs)
+        task = progress.add_task("", total=len(runs) * options.updates, completed=done)
+        for number, run in enumerate(runs, 1):
+            progress.update(task, description=f"{number}/{len(runs)} {name_of(run)}")
+            if not finished(run):
+                after_updates = partial(progress.advance, task)
+                after_updates(train(run, state, options, images, after_updates))
+            progress.console.print(f"{name_of(run)}: {number_of(run['error'])}")
+    return runs
+
+
+def train(run, state, options, images, after_updates):
+    """Bring one run to its end, writing its state to the disk at every point of its curve.
+
+    Returns how many updates were left when it diverged.
+    """
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(options.seed)
+    if run["updates"]:
+        model = keras.saving.load_model(state / checkpoint_name(run))
+    else:
+        model = new_model(options, run)
+        run["curve"].append([0, error_of(model, images[:CURVE_IMAGES])])
+    low = options.updates - options.finish
+    while run["updates"] < options.updates and not run["diverged"]:
+        first = run["updates"]
+        ends = [low if first < low else options.updates, first + options.every]
+        last = min(end for end in ends if end > first)
+        start = time.perf_counter()
+        model.optimizer.resume_variable_values(model.trainable_variables)
+        batches = Updates(images, options.batch_size, options.seed, first, last)
+        fit = model.fit(batches, shuffle=False, verbose=0)
+        run["seconds"] += time.perf_counter() - start
+        run["updates"] = last
+        error = error_of(model, images[:CURVE_IMAGES])
+        run["diverged"] = not math.isfinite(fit.history["loss"][0] + error)
+        if not run["diverged"]:
+            run["curve"].append([last, error])
+            if last in (low, options.updates):
+                run["before" if last == low else "error"] = error_of(model, images)
+            model.save(state / checkpoint_name(run))
+        write_json(state / f"{name_of(run)}.json", run)
+        after_updates(last - first)
+    for letter in "ab":
+        (state / f"{name_of(run)}-{letter}.keras").unlink(missing_ok=True)
+    return options.updates - run["updates"]
+
+
+def new_model(options, run):
+    output = "linear" if options.dataset == "faces" else "sigmoid"
+    model = deep_autoencoder(WIDTHS[options.dataset], run["scale"], options.code, output)
+    momentum = 0.0
+    if run["momentum"]:
+        momentum = SteppedMomentum(run["momentum"], options.period)
+        momentum = LowMomentumFinish(momentum, options.updates, finish_steps=options.finish)
+    optimizer = MomentumSGD(run["learning_rate"], momentum, nesterov=run["method"] == "NAG")
+    model.compile(optimizer, LOSSES[options.loss])
+    return model
+
+
+def error_of(model, images):
+    """Return the squared error summed over pixels, the mean over images."""
+    total = 0.0
+    for start in range(0, len(images), EVALUATION_BATCH):
+        x = images[start : start + EVALUATION_BATCH]
+        total += float(np.sum((model.predict_on_batch(x) - x) ** 2, dtype="float64"))
+    return total / len(images)
+
+
+def read_run(state, run):
+    """Return a run as far as it has come."""
+    path = state / f"{name_of(run)}.json"
+    return json.loads(path.read_text()) if path.exists() else run
+
+
+def finished(run):
+    return run["diverged"] or run["error"] is not None
+
+
+def name_of(run):
+    names = ("method", "momentum", "learning_rate", "scale")
+    return "-".join(f"{run[name]:g}" if name != "method" else run[name] for name in names)
+
+
+def checkpoint_name(run):
+    """Return the file of the model after the run's updates so far, as in pixel_digits.py."""
+    return f"{name_of(run)}-{'ab'[len(run['curve']) % 2]}.keras"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("Interrupted. The same command goes on from here.")

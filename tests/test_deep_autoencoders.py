@@ -1,0 +1,183 @@
+"""The example `deep_autoencoders.py`: batches, resuming, choosing, and its report."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+TINY = [
+    "--images=50",
+    "--batch-size=20",
+    "--updates=6",
+    "--every=3",
+    "--finish=2",
+    "--period=1",
+]
+TINY += ["--momenta", "0.9", "--learning-rates", "0.01"]
+
+
+@pytest.fixture
+def example(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import deep_autoencoders
+
+    monkeypatch.setitem(deep_autoencoders.WIDTHS, "curves", (784, 6, 2))
+    monkeypatch.setitem(deep_autoencoders.WIDTHS, "faces", (625, 6, 2))
+    yield deep_autoencoders
+    for name in ("deep_autoencoders", "autoencoder_report", "pixel_digits"):
+        sys.modules.pop(name, None)
+
+
+def run(example, output, *arguments):
+    example.main([*TINY, *arguments, f"--output={output}"])
+    return json.loads((output / "results.json").read_text())
+
+
+def test_results_and_an_interruption(example, tmp_path, monkeypatch):
+    whole = run(example, tmp_path / "whole", "--methods", "NAG")
+    assert set(whole) == {"command", "settings", "runs"}
+    (nag,) = whole["runs"]
+    assert [point[0] for point in nag["curve"]] == [0, 3, 4, 6]  # 4: where the finish begins
+    assert nag["curve"][2][1] == pytest.approx(nag["before"])  # 50 images: all of them
+    assert nag["curve"][3][1] == pytest.approx(nag["error"])
+    assert nag["error"] < nag["before"] < nag["curve"][0][1]
+    assert (tmp_path / "whole" / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+    original = example.write_json
+
+    def interrupted(path, value):
+        if value.get("updates") == 4:
+            raise KeyboardInterrupt
+        original(path, value)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(example, "write_json", interrupted)
+        run(example, tmp_path / "killed", "--methods", "NAG")
+    again = run(example, tmp_path / "killed", "--methods", "NAG")
+    assert not list(tmp_path.rglob("*.keras"))  # of runs that ended
+    np.testing.assert_allclose(again["runs"][0]["curve"], nag["curve"], rtol=1e-5)
+    assert again["runs"][0]["error"] == pytest.approx(nag["error"], rel=1e-5)
+
+
+def test_a_run_that_diverges_ends_there_and_is_not_chosen(example, tmp_path):
+    data = tmp_path / "faces.npy"
+    np.save(data, np.random.default_rng(0).normal(size=(50, 625)))
+    arguments = ["--dataset=faces", f"--data={data}", "--learning-rates", "1e30", "0.0001"]
+    runs = run(example, tmp_path / "out", *arguments, "--methods", "SGD")["runs"]
+    assert [(r["diverged"], r["updates"], r["momentum"]) for r in runs] == [
+        (True, 3, 0),
+        (False, 6, 0),
+    ]
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "| SGD | 0 | 0.0001 |" in report and "1e+30" not in report
+
+
+def test_batches_of_an_epoch_have_each_image_once(example):
+    images = np.arange(10.0)[:, None]
+    passes = example.Updates(images, 3, seed=5, first=0, last=9)
+    batches = [passes[i][0][:, 0] for i in range(len(passes))]
+    for epoch in range(3):
+        seen = np.concatenate(batches[3 * epoch : 3 * epoch + 3])
+        assert len(np.unique(seen)) == 9
+    assert not np.array_equal(batches[:3], batches[3:6])
+    later = example.Updates(images, 3, seed=5, first=4, last=6)
+    np.testing.assert_array_equal([later[i][0][:, 0] for i in range(2)], batches[4:6])
+
+
+def test_momentum_of_each_method(example):
+    options = example.parse(["--updates=3000", "--period=10", "--finish=500"])
+    runs = {r["method"]: r for r in example.combinations(options) if r["momentum"] in (0, 0.99)}
+    for method, steps in {"SGD": [0, 0], "CM": [0.99, 0.9], "NAG": [0.99, 0.9]}.items():
+        optimizer = example.new_model(options, runs[method]).optimizer
+        assert optimizer.nesterov == (method == "NAG")
+        for step, momentum in zip([2499, 2500], steps):
+            optimizer.iterations.assign(step)
+            assert float(optimizer.momentum) == pytest.approx(momentum)
+
+
+@pytest.mark.skipif(
+    "KERAS_MOMENTUM_RNN_TFDS" not in os.environ,
+    reason="KERAS_MOMENTUM_RNN_TFDS names no directory with a prepared mnist",
+)
+def test_mnist_is_read_from_data_dir(example):
+    data_dir = os.environ["KERAS_MOMENTUM_RNN_TFDS"]
+    images = example.load(
+        example.parse(["--dataset=mnist", f"--data-dir={data_dir}", "--images=250"])
+    )
+    assert images.shape == (250, 784) and images.dtype == "float32"
+    assert images.min() == 0 and images.max() == 1
+
+
+def test_faces_are_read_from_the_published_file(example, tmp_path):
+    faces = np.random.default_rng(1).normal(size=(7, 625)).astype("float32")
+    savemat(tmp_path / "faces.mat", {"newfaces_single": faces.T, "count": 7})
+    np.testing.assert_array_equal(example.read_faces(tmp_path / "faces.mat"), faces)
+    np.save(tmp_path / "other.npy", faces[:, :600])
+    with pytest.raises(SystemExit, match="one array of images with 625 pixels each"):
+        example.read_faces(tmp_path / "other.npy")
+
+
+def record(method, momentum, rate, error, scale=1.0, before=None):
+    return {
+        "method": method,
+        "momentum": momentum,
+        "learning_rate": rate,
+        "scale": scale,
+        "error": error,
+        "diverged": error is None,
+        "before": before,
+        "curve": [[0, 50.0], [10, 1.0]],
+    }
+
+
+def test_report_chooses_the_best_rate_and_tells_the_order(example):
+    from autoencoder_report import curves_figure, report_of
+
+    runs = [
+        record("SGD", 0, 0.01, 0.7),
+        record("SGD", 0, 0.05, None),
+        record("CM", 0.9, 0.01, 0.3),
+        record("NAG", 0.9, 0.01, 0.25, before=0.5),
+        record("NAG", 0.9, 0.001, 0.4, before=0.6),
+        record("NAG", 0.99, 0.001, 0.2, before=0.9),
+        record("NAG", 0.99, 0.001, 16.0, scale=0.5),
+    ]
+    settings = example.shared_settings(example.parse([]))
+    report = report_of(runs, settings, "python it.py")
+    assert "| NAG | 0.9 | 0.01 | 0.25 | 0.16 |" in report
+    assert "| NAG | 0.99 | 0.001 | 0.2 | 0.096 |" in report
+    assert "| SGD | 0 | 0.01 | 0.7 | 0.48 |" in report
+    assert "From best to worst: NAG 0.2, CM 0.3, SGD 0.7." in report
+    assert "In the paper: NAG 0.074, CM 0.1, SGD 0.48." in report
+    assert "| before | 0.9 | 0.096 |" in report and "| after | 0.2 | 0.074 |" in report
+    assert "| 0.5 | 16 | 16 |" in report and "| 1 | 0.2 | 0.074 |" in report
+    # By equation 5 with a period of 250, at update 4,000 of 5,000.
+    assert "at most 0.9706" in report
+    assert len(curves_figure(runs, settings).axes) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--momenta", "0.9", "1"], "--momenta: must lie in (0, 1)"),
+        (["--updates=1000"], "--finish: must be less than --updates, 1000. Received: 1000"),
+        (["--dataset=faces"], "--data: is for faces, which need it. Received: None"),
+        (["--data=x.npy"], "--data: is for faces, which need it. Received: x.npy"),
+        (["--dataset=faces", "--data=x.npy"], "--data: must be an existing file"),
+        (
+            ["--dataset=faces", f"--data={__file__}", "--loss=cross-entropy"],
+            "--loss: must be squared",
+        ),
+        (["--images=100"], "--images: must lie in [200, 20000]"),
+        (["--images=20001"], "--images: must lie in [200, 20000]"),
+    ],
+)
+def test_bad_arguments_are_refused(example, arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        example.parse(arguments)
+    assert message in capsys.readouterr().err
