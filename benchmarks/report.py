@@ -1,4 +1,4 @@
-"""Show the results of `training_step.py` as tables and as a picture.
+"""Show the results of `measure.py` as tables and as a picture.
 
     python benchmarks/report.py
 
@@ -16,15 +16,15 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def load(folder):
-    """Return the results by file name; each must be one that `training_step.py` wrote."""
+    """Return the results by file name; each must be one that `measure.py` wrote."""
     files = sorted(folder.glob("*.json"))
     if not files:
-        raise SystemExit(f"No results in {folder}: run benchmarks/training_step.py first.")
+        raise SystemExit(f"No results in {folder}: run benchmarks/measure.py first.")
     found = {}
     for file in files:
         results = json.loads(file.read_text())
         if not {"layers", "case", "backend"} <= results.keys():
-            raise SystemExit(f"{file} is no result of benchmarks/training_step.py.")
+            raise SystemExit(f"{file} is no result of benchmarks/measure.py.")
         found[file.stem] = results
     return found
 
