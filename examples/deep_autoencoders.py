@@ -45,11 +45,12 @@ from pathlib import Path
 import keras
 import numpy as np
 from autoencoder_report import curves_figure, number_of, report_of
-from pixel_digits import claim, folder, positive, progress_bar, replaced, write_json
 from rich import print
 from rich.markdown import Markdown
 
 import keras_momentum_rnn
+from keras_momentum_rnn.experiments.arguments import folder, positive
+from keras_momentum_rnn.experiments.comparison import progress_bar
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
 from keras_momentum_rnn.tasks.autoencoders import (
@@ -59,6 +60,7 @@ from keras_momentum_rnn.tasks.autoencoders import (
     deep_autoencoder,
     squared_error,
 )
+from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
 
 METHODS = ["SGD", "CM", "NAG"]
 MOMENTA = [0.9, 0.99, 0.995, 0.999]
@@ -85,6 +87,18 @@ def main(argv=None):
     write_json(options.output / "results.json", results)
     print(Markdown(report))
     print(f"results.json, report.md and curves.png are in {options.output}")
+
+
+def claim(state, settings):
+    """Make `state` the folder of runs with these settings, or refuse if it has others."""
+    path = state / "settings.json"
+    if different := differences(read_json(path, settings), settings):
+        sys.exit(
+            f"{state.parent} holds runs with other settings; remove it or choose another "
+            f"--output:{''.join(different)}"
+        )
+    state.mkdir(parents=True, exist_ok=True)
+    write_json(path, settings)
 
 
 def parse(argv):
@@ -304,7 +318,7 @@ def name_of(run):
 
 
 def checkpoint_name(run):
-    """Return the file of the model after the run's updates so far, as in pixel_digits.py."""
+    """Return the file of the model after the run's updates so far."""
     return f"{name_of(run)}-{'ab'[len(run['curve']) % 2]}.keras"
 
 

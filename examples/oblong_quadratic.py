@@ -28,12 +28,13 @@ from pathlib import Path
 import keras
 import numpy as np
 from matplotlib.figure import Figure
-from pixel_digits import positive, replaced, write_json
 from rich import print
 from rich.table import Table
 
 import keras_momentum_rnn
+from keras_momentum_rnn.experiments.arguments import positive
 from keras_momentum_rnn.optimizers import MomentumSGD
+from keras_momentum_rnn.writing import replaced, write_json
 
 START = [-4.0, 1.0]
 COLORS = ["#D55E00", "#009E73", "#0072B2"]  # the paper's red, green and blue

@@ -29,7 +29,7 @@ def example(monkeypatch):
     monkeypatch.setitem(deep_autoencoders.WIDTHS, "curves", (784, 6, 2))
     monkeypatch.setitem(deep_autoencoders.WIDTHS, "faces", (625, 6, 2))
     yield deep_autoencoders
-    for name in ("deep_autoencoders", "autoencoder_report", "pixel_digits"):
+    for name in ("deep_autoencoders", "autoencoder_report"):
         sys.modules.pop(name, None)
 
 
