@@ -44,7 +44,7 @@ SMALL = {
     "pmnist": Budget(RMSPROP, 24, 50, 5, {"subset": 1200}, 200),
     "adding": Budget(ADAM, 32, 32, 8, {"variant": "mcrm", "samples": 1600, "held_out": 400}),
     "multiplication": Budget(ADAM, 32, 32, 8, {"samples": 1600, "held_out": 400}),
-    "copying": Budget(RMSPROP, 32, 32, 10, {"blanks": 100, "samples": 1600, "held_out": 200}),
+    "copying": Budget(RMSPROP, 32, 32, 6, {"blanks": 100, "samples": 1600, "held_out": 200}),
     "speech": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}),
     "timit": Budget(ADAM, 32, 32, 12, {"frames": 60, "subset": 640}),
     "words": Budget(ADAM, 64, 20, 2, {"vary": False}),
