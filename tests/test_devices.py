@@ -16,7 +16,7 @@ from keras_momentum_rnn.experiments.setups import Optimizer
 from keras_momentum_rnn.layers.names import ready_layers
 
 BACKEND = keras.config.backend()
-COMMAND = ["adding", "--layers", "AdamRNN", "--seeds=1", "--units=3", "--epochs=2"]
+COMMAND = ["adding", "--layers", "SimpleRNN", "--seeds=1", "--units=3", "--epochs=2"]
 COMMAND += ["--batch-size=24", "--set", "steps=10", "samples=48", "held_out=24"]
 # Two devices are set up before the backend starts.
 TWO = """
