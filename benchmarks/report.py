@@ -38,16 +38,22 @@ def table(name, results):
         f"{case}. {results['device']}; Python {results['python']}, {versions}; "
         f"{results['rounds']} rounds. `{results['command']}`",
         "",
-        "| layer | path | ms | beside | ms | ratio | quartiles |",
-        "|---|---|---|---|---|---|---|",
+        "| layer | path | ms | beside | ms | training | quartiles | inference | first call "
+        "| memory |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in results["layers"]:
         for b in row["baselines"]:
-            low, high = b["ratio"]["quartiles"]
+            ratio = b["ratio"]
+            low, high = ratio["training"]["quartiles"]
+            asked = ratio.get("inference", {}).get("median")
+            rest = [asked, ratio.get("first_call"), ratio.get("peak")]
             lines.append(
-                f"| {row['layer']} | {row['path']} | {row['milliseconds']:.0f} | {b['layer']} "
-                f"| {b['milliseconds']:.0f} | {b['ratio']['median']:.2f} "
-                f"| {low:.2f} to {high:.2f} |"
+                f"| {row['layer']} | {row['path']} | {row['training']:.0f} | {b['layer']} "
+                f"| {b['training']:.0f} | {ratio['training']['median']:.2f} "
+                f"| {low:.2f} to {high:.2f} | "
+                + " | ".join("" if r is None else f"{r:.2f}" for r in rest)
+                + " |"
             )
     return "\n".join(lines) + "\n"
 
@@ -68,7 +74,7 @@ def draw(found, path):
         kinds = dict.fromkeys(b["layer"] for row in rows for b in row["baselines"])
         for kind in kinds:
             points = [
-                (i, b["ratio"])
+                (i, b["ratio"]["training"])
                 for i, row in enumerate(rows)
                 for b in row["baselines"]
                 if b["layer"] == kind
@@ -105,8 +111,9 @@ def main():
     found = load(folder)
     text = "\n".join(table(name, results) for name, results in found.items())
     (folder / "tables.md").write_text(
-        "# Time of a training step\nMedian of the rounds; every layer runs in turn with those "
-        "it stands beside, in one process.\n\n" + text
+        "# Time and memory beside other layers\nMilliseconds of a training step, the median of "
+        "the rounds; every layer runs in turn with those it stands beside, in one process. "
+        "The last five columns are ratios to them.\n\n" + text
     )
     draw(found, folder / "ratios.png")
     print(folder / "tables.md", folder / "ratios.png", sep="\n")
