@@ -2,8 +2,9 @@
 
 All that a run needs to go on stands in one file, `state.npz`, which takes the place of the
 one before after every epoch: every variable of model and optimizer, the states of its random
-generators among them, and what was measured so far. The order of the samples depends on seed
-and epoch alone. So a run that was killed goes on as if it had not been.
+generators among them, and what was measured so far. The order of the samples, and the
+generators of the process, depend on seed and epoch alone. So a run that was killed goes on as
+if it had not been.
 """
 
 import json
@@ -66,6 +67,9 @@ def train_epoch(run, setup, task, model, callbacks):
     watched = {}
     if remembering(callbacks):
         watched["validation_data"] = task.validation.batches(batch_size)
+    # On PyTorch Keras's dropout draws from the generator of the process, which no state holds.
+    drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(1)
+    keras.utils.set_random_seed(int(drawn[0]))
     start = time.perf_counter()
     fit = task.fit(
         model,
