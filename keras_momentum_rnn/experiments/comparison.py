@@ -130,7 +130,7 @@ def compare(comparison):
     pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
     finished = {(run["layer"], run["seed"]) for run in results["runs"]}
     write_results(results, comparison)
-    with devices.distributed(comparison.devices), progress_bar() as progress:
+    with progress_bar() as progress:
         epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
         done = sum(epochs[pair] for pair in pairs if pair in finished)
         bar = progress.add_task("", total=sum(epochs.values()), completed=done)
@@ -142,7 +142,10 @@ def compare(comparison):
             setup, folder = comparison.setups[name], run_folder(output, name, seed)
             run = training.new_run(name, seed, setup)
             after_epoch = partial(progress.advance, bar)
-            training.train(run, setup, comparison.task, folder, after_epoch)
+            # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
+            keras.utils.clear_session()
+            with devices.distributed(comparison.devices):
+                training.train(run, setup, comparison.task, folder, after_epoch)
             results["runs"].append(run)
             write_results(results, comparison)
             training.remove_state(folder)

@@ -45,7 +45,6 @@ def train(run, setup, task, folder, after_epoch=lambda: None):
         after_epoch: function that is called after each epoch, those of an earlier process
             too.
     """
-    keras.utils.clear_session()
     keras.utils.set_random_seed(run["seed"])
     folder.mkdir(parents=True, exist_ok=True)
     model = new_model(task, setup)
