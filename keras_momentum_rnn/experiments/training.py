@@ -50,7 +50,10 @@ def train(run, setup, task, folder, after_epoch=lambda: None):
     model = new_model(task, setup)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
     callbacks = setup.callbacks()
-    read_state(folder / "state.npz", model, run, callbacks)
+    if (folder / "state.npz").exists():
+        # Else the first `fit` would build the metrics, and on PyTorch draw a dropout for it.
+        task.evaluate(model, "validation", evaluation_batch(task, setup))
+        read_state(folder / "state.npz", model, run, callbacks)
     for _ in run["curve"]:
         after_epoch()
     while len(run["curve"]) < setup.epochs and not run["diverged"]:
@@ -153,9 +156,7 @@ def write_state(path, model, run, callbacks):
 
 
 def read_state(path, model, run, callbacks):
-    """Bring model, record and callbacks to where the run was, if it had begun."""
-    if not path.exists():
-        return
+    """Bring model, record and callbacks to where the run was."""
     with np.load(path) as stored:
         told = json.loads(str(stored["told"]))
         if different := differences(told["run"]["setup"], run["setup"]):
