@@ -194,7 +194,7 @@ def title(task):
     told = [
         f"{name} {value}"
         for name, value in task.options.items()
-        if name in ("variant", "steps", "subset", "level") and value is not None
+        if name in ("variant", "steps", "blanks", "subset") and value is not None
     ]
     permuted = ["permuted"] if task.options.get("permute") else []
     return ", ".join([task.name, *permuted, *told])

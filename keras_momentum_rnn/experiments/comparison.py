@@ -142,7 +142,7 @@ def compare(comparison):
             setup, folder = comparison.setups[name], run_folder(output, name, seed)
             run = training.new_run(name, seed, setup)
             after_epoch = partial(progress.advance, bar)
-            # A strategy of TensorFlow must end in the graph that it began in.
+            # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
             keras.utils.clear_session()
             with devices.distributed(comparison.devices):
                 training.train(run, setup, comparison.task, folder, after_epoch)

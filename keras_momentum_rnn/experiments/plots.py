@@ -126,7 +126,7 @@ def heat_map_figure(scores, title, label):
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis")
     middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
     for (row, column), value in np.ndenumerate(cells):
-        color = "white" if np.isnan(value) or value < middle else "black"
+        color = "white" if value < middle else "black"
         text = "diverged" if np.isnan(value) else f"{value:.3g}"
         axes.text(column, row, text, ha="center", va="center", color=color)
     axes.set_xticks(range(len(momenta)), [f"{m:g}" for m in momenta])

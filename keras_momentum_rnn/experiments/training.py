@@ -2,8 +2,9 @@
 
 All that a run needs to go on stands in one file, `state.npz`, which takes the place of the
 one before after every epoch: every variable of model and optimizer, the states of its random
-generators among them, and what was measured so far. The order of the samples depends on seed
-and epoch alone. So a run that was killed goes on as if it had not been.
+generators among them, and what was measured so far. The order of the samples, and the
+generators of the process, depend on seed and epoch alone. So a run that was killed goes on as
+if it had not been.
 """
 
 import json
@@ -49,7 +50,10 @@ def train(run, setup, task, folder, after_epoch=lambda: None):
     model = new_model(task, setup)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
     callbacks = setup.callbacks()
-    read_state(folder / "state.npz", model, run, callbacks)
+    if (folder / "state.npz").exists():
+        # Else the first `fit` would build the metrics, and on PyTorch draw a dropout for it.
+        task.evaluate(model, "validation", evaluation_batch(task, setup))
+        read_state(folder / "state.npz", model, run, callbacks)
     for _ in run["curve"]:
         after_epoch()
     while len(run["curve"]) < setup.epochs and not run["diverged"]:
@@ -65,6 +69,9 @@ def train_epoch(run, setup, task, model, callbacks):
     watched = {}
     if remembering(callbacks):
         watched["validation_data"] = task.validation.batches(batch_size)
+    # On PyTorch Keras's dropout draws from the generator of the process, which no state holds.
+    drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(1)
+    keras.utils.set_random_seed(int(drawn[0]))
     start = time.perf_counter()
     fit = task.fit(
         model,
@@ -149,9 +156,7 @@ def write_state(path, model, run, callbacks):
 
 
 def read_state(path, model, run, callbacks):
-    """Bring model, record and callbacks to where the run was, if it had begun."""
-    if not path.exists():
-        return
+    """Bring model, record and callbacks to where the run was."""
     with np.load(path) as stored:
         told = json.loads(str(stored["told"]))
         if different := differences(told["run"]["setup"], run["setup"]):
