@@ -166,7 +166,7 @@ def test_time_distributed_counts_its_calls():
 
 
 def test_plan_has_no_fused_path():
-    assert kmr.MomentumDTRIV(4).plan().path == "step"
+    assert kmr.MomentumDTRIV(4).plan().path == "filter"
     if BACKEND == "torch":
         assert "MomentumDTRIVCell has no fused kernel" in kmr.MomentumDTRIV(4).plan().reason
 

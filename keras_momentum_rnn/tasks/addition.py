@@ -179,5 +179,6 @@ class ErrorAbove(keras.metrics.MeanMetricWrapper):
 
 def errors_above(y_true, y_pred, tolerance):
     """Return 1 where the last axis has an error above the tolerance, else 0."""
+    y_pred = keras.ops.convert_to_tensor(y_pred)
     wrong = keras.ops.abs(y_pred - keras.ops.cast(y_true, y_pred.dtype)) > tolerance
     return keras.ops.cast(keras.ops.any(wrong, axis=-1), y_pred.dtype)
