@@ -72,9 +72,9 @@ def test_more_devices_than_there_are_is_refused():
 
 def test_what_would_differ_from_one_device_is_refused():
     task = tasks.load("adding", steps=10, samples=48, held_out=23)
-    with pytest.raises(ValueError, match="last batch of validation for AdamRNN has 23 samples"):
+    with pytest.raises(ValueError, match="last batch of validation"):
         devices.check(task, setups(None), 2)
     devices.check(task, setups(1.0), 1)
     if BACKEND == "tensorflow":
-        with pytest.raises(NotImplementedError, match="global_clipnorm=1.0 for AdamRNN"):
+        with pytest.raises(NotImplementedError, match=r"global_clipnorm=1\.0 for AdamRNN"):
             devices.check(task, setups(1.0), 2)
