@@ -9,15 +9,12 @@ import keras
 import pytest
 
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.experiments import devices
+from keras_momentum_rnn.experiments import Comparison, compare, devices
 from keras_momentum_rnn.experiments.budgets import Budget, setup_of
-from keras_momentum_rnn.experiments.command import main
 from keras_momentum_rnn.experiments.setups import Optimizer
 from keras_momentum_rnn.layers.names import ready_layers
 
 BACKEND = keras.config.backend()
-COMMAND = ["adding", "--layers", "SimpleRNN", "--seeds=1", "--units=3", "--epochs=2"]
-COMMAND += ["--batch-size=24", "--set", "steps=10", "samples=48", "held_out=24"]
 # Two devices are set up before the backend starts.
 TWO = """
 import sys
@@ -26,23 +23,41 @@ if sys.argv[1] == "tensorflow":
     cpu = tf.config.list_physical_devices("CPU")[0]
     two = [tf.config.LogicalDeviceConfiguration()] * 2
     tf.config.set_logical_device_configuration(cpu, two)
-from keras_momentum_rnn.experiments.command import main
-main(sys.argv[2:])
+from test_devices import compared
+compared(sys.argv[2], 2)
 """
+
+
+def setups(clipnorm):
+    budget = Budget(Optimizer("Adam", 0.01, clipnorm), 3, 24, 2)
+    return {"AdamRNN": setup_of(ready_layers()["AdamRNN"], 3, {}, budget)}
+
+
+def compared(output, count):
+    """Train on so many devices; on JAX with clipping."""
+    return compare(
+        Comparison(
+            task=tasks.load("adding", steps=10, samples=48, held_out=24),
+            setups=setups(0.1 if BACKEND == "jax" else None),
+            seeds=1,
+            output=output,
+            budget={"name": "tiny"},
+            title="adding",
+            command="python test.py",
+            devices=count,
+        )
+    )
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras documents no `fit` over devices there")
 def test_two_devices_give_what_one_gives(tmp_path):
-    one = main([*COMMAND, f"--output={tmp_path / 'one'}"])
-    two = tmp_path / "two"
+    one = compared(tmp_path / "one", 1)
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     environment = {**os.environ, **flags, "PYTHONPATH": os.pathsep.join(sys.path)}
-    arguments = [BACKEND, *COMMAND, "--devices=2", f"--output={two}"]
-    done = subprocess.run(
-        [sys.executable, "-c", TWO, *arguments], env=environment, capture_output=True, text=True
-    )
+    arguments = [sys.executable, "-c", TWO, BACKEND, tmp_path / "two"]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    results = json.loads((two / "results.json").read_text())
+    results = json.loads((tmp_path / "two" / "results.json").read_text())
     assert results["settings"]["devices"] == 2
     (run,), (expected,) = results["runs"], one["runs"]
     for epoch, same in zip(run["curve"], expected["curve"], strict=True):
@@ -55,10 +70,11 @@ def test_more_devices_than_there_are_is_refused():
         pass
 
 
-def test_batches_that_cannot_be_divided_are_refused():
+def test_what_would_differ_from_one_device_is_refused():
     task = tasks.load("adding", steps=10, samples=48, held_out=23)
-    budget = Budget(Optimizer("Adam", 0.01), 3, 24, 1)
-    setups = {"AdamRNN": setup_of(ready_layers()["AdamRNN"], 3, {}, budget)}
-    with pytest.raises(ValueError, match="last batch of validation for AdamRNN has 23 samples"):
-        devices.check_divisible(task, setups, 2)
-    devices.check_divisible(task, setups, 1)
+    with pytest.raises(ValueError, match="last batch of validation"):
+        devices.check(task, setups(None), 2)
+    devices.check(task, setups(1.0), 1)
+    if BACKEND == "tensorflow":
+        with pytest.raises(NotImplementedError, match=r"global_clipnorm=1\.0 for AdamRNN"):
+            devices.check(task, setups(1.0), 2)

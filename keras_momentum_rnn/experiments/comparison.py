@@ -124,8 +124,7 @@ def compare(comparison):
     output, path = Path(comparison.output), Path(comparison.output) / "results.json"
     results = read_json(path, {"settings": comparison.settings(), "runs": []})
     check_settings(results, comparison)
-    if comparison.devices > 1:
-        devices.check_divisible(comparison.task, comparison.setups, comparison.devices)
+    devices.check(comparison.task, comparison.setups, comparison.devices)
     output.mkdir(parents=True, exist_ok=True)
     pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
     finished = {(run["layer"], run["seed"]) for run in results["runs"]}

@@ -74,12 +74,25 @@ def enough(found, count):
         )
 
 
-def check_divisible(task, setups, count):
-    """Raise a `ValueError` if a batch, the last one of a split included, cannot be divided.
+def check(task, setups, count):
+    """Raise an error if several devices would not give what one gives.
 
-    To fill one up with samples of no weight would change the mean loss.
+    Raises:
+        ValueError: if a batch, the last one of a split included, cannot be divided. To fill
+            one up with samples of no weight would change the mean loss.
+        NotImplementedError: on TensorFlow, if gradients are clipped: there Keras clips those
+            of each device by themselves, before they are summed.
     """
+    if count == 1:
+        return
     for name, setup in setups.items():
+        clipnorm = setup.optimizer["global_clipnorm"]
+        if keras.config.backend() == "tensorflow" and clipnorm is not None:
+            raise NotImplementedError(
+                "On TensorFlow Keras clips the gradients of each device by themselves, which "
+                f"one device does not; use JAX. Received: devices={count}, and "
+                f"global_clipnorm={clipnorm} for {name}"
+            )
         held_out = evaluation_batch(task, setup)
         sizes = {
             "batches of training": setup.batch_size,
