@@ -82,10 +82,12 @@ def test_kernels_equal_the_steps(case, call, device):
     layers = pair(case, **options)
     path = layers[0].plan(training=True, slots=slots).path
     assert path == taken(case, device, slots, **options)
+    # Adam divides by the root of m, and multiplies what a small u was rounded by.
+    tolerance = 1e-4 if case.rule in ("Adam", "RMSProp") else 1e-5
     if path in ("fused", "drive"):
-        assert_equal(layers, "dead_row" if slots else "holes", slots)
+        assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
     if path in ("fused", "drive") and BACKEND == "torch":
-        assert_equal(layers, None, slots)
+        assert_equal(layers, None, slots, tolerance)
 
 
 @pytest.mark.parametrize("case", FILTERING, ids=lambda c: c.id)
@@ -304,6 +306,6 @@ def test_bidirectional_and_models_take_the_fast_path(case, monkeypatch):
         ]
     )
     model.compile("sgd", "mse")
-    monkeypatch.setattr("keras_momentum_rnn.paths.loop.run", refused)
+    monkeypatch.setattr(case.layer().cell_class, "recurrence", refused)
     model.fit(x, np.zeros((4, 2)), verbose=0)
     assert run(model, x)[0].shape == (4, 2)

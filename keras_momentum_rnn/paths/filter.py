@@ -8,11 +8,12 @@ import keras
 from keras import ops
 
 from keras_momentum_rnn.paths import loop
+from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 
 CHUNK = 64
 
 
-def run(cell, x, states, training, **options):
+def run(cell, x, states, training, mask=None, **options):
     """Run the loop with the filtered [x, 1] in place of v, which starts at zero.
 
     Args:
@@ -20,17 +21,55 @@ def run(cell, x, states, training, **options):
         x: tensor `(batch, time, features)`.
         states: list of the initial states; v is not read.
         training: bool, whether dropout acts.
-        **options: as of `loop.run`.
+        mask, **options: as of `loop.run`.
 
     Returns:
         As `loop.run`.
     """
+    if keras.config.backend() == "jax":
+        # XLA fuses the filter into the step, where it costs nothing.
+        return run_in_loop(cell, x, states, training, mask=mask, **options)
+    count, rows = len(cell.cell_state_size), cell.input_rows()
+    recur = cell.recurrence(training)
+    x, steps = filtered_input(cell, x, mask, training)
+    counters = states[count + 1 :]
+    slots = [at(x, steps) @ rows, *(cell.rule.count(0, cell.wide(steps)) for _ in counters)]
+    if mask is not None:
+        x = spread_out(x, ops.zeros_like(x[:, 0]), mask)
+
+    def step(x, states):
+        return recur(ops.cast(x @ rows, cell.compute_dtype), states)
+
+    outputs, final = loop.run(step, x, states[:count], mask=mask, **options)
+    return outputs, [*final, *slots]
+
+
+def run_in_loop(cell, x, states, training, **options):
+    """As `run`, each step filtering its own input."""
     v = len(cell.cell_state_size)
     narrow = ops.zeros((ops.shape(x)[0], x.shape[-1] + 1), dtype=cell.slot_dtype)
     states = [*states[:v], narrow, *states[v + 1 :]]
     outputs, states = loop.run(cell.filtering_stepper(training), x, states, **options)
     states[v] = states[v] @ cell.input_rows()
     return outputs, states
+
+
+def filtered_input(cell, x, mask, training):
+    """Return [x, 1] without its masked steps, filtered, and the number of its steps."""
+    x = cell.wide(x)
+    if training and cell.dropout:
+        x = x * ops.expand_dims(cell.wide(cell.get_dropout_mask(x[:, 0])), 1)
+    x, steps = unmasked(x, mask)
+    x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
+    return filtered(cell.rule.coefficients, x), steps
+
+
+def unmasked(x, mask):
+    """Return x without its masked steps, and after how many steps each sample ends."""
+    if mask is None:
+        return x, ops.full((ops.shape(x)[0], 1), ops.shape(x)[1], dtype="int32")
+    # What is masked may be anything, NaN too, and 0 times that is not 0.
+    return compacted(ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x)), mask)
 
 
 def filtered(coefficients, x, first=None, start=None):
@@ -56,13 +95,14 @@ def filtered(coefficients, x, first=None, start=None):
     inner, carry = chunk_coefficients(coefficients, t if start is None else start + t)
     v = inner @ x
 
-    def last_of_chunk(last, chunk):
+    def last_of_chunk(chunk, last):
         inner, carry = chunk
-        last = inner + carry * last
-        return last, last
+        return [inner + carry * last[0]]
 
     first = ops.zeros_like(x[0, :, 0]) if first is None else first
-    _, lasts = ops.scan(last_of_chunk, first, (v[:, :, -1], carry[:, :, -1]))
+    ends = [ops.swapaxes(end[:, :, -1], 0, 1) for end in (v, carry)]
+    lasts, _ = loop.run(last_of_chunk, ends, [first])
+    lasts = ops.swapaxes(lasts, 0, 1)
     before = ops.concatenate([ops.expand_dims(first, 0), lasts[:-1]], axis=0)
     v = v + carry * ops.expand_dims(before, 2)
     return ops.reshape(ops.swapaxes(v, 0, 1), (batch, chunks * CHUNK, width))[:, :time]

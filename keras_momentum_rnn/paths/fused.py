@@ -2,8 +2,8 @@
 
 from keras import ops
 
-from keras_momentum_rnn.paths.filter import filtered
-from keras_momentum_rnn.paths.masks import at, compacted, spread_out
+from keras_momentum_rnn.paths.filter import filtered, filtered_input, unmasked
+from keras_momentum_rnn.paths.masks import at, spread_out
 
 # With this in its preactivation a sigmoid is 0 or 1 exactly.
 SATURATED = 1e4
@@ -23,12 +23,7 @@ def run(cell, kernel, x, states, mask=None, training=False):
     Returns:
         h at all times, `(batch, time, units)`, and the final states, slots included.
     """
-    x = cell.wide(x)
-    if training and cell.dropout:
-        x = x * ops.expand_dims(cell.wide(cell.get_dropout_mask(x[:, 0])), 1)
-    x, steps = unmasked(x, mask)
-    x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
-    x = filtered(cell.rule.coefficients, x)
+    x, steps = filtered_input(cell, x, mask, training)
     rows = cell.input_rows()
     slots = [at(x, steps) @ rows]
     if len(states) > len(cell.cell_state_size) + 1:
@@ -67,14 +62,6 @@ def drives(rule, u, slots, steps):
         return gain * u * scale, final
     velocity = filtered(lambda t: (mu, gain), u, v[0])
     return velocity * scale, [at(velocity, steps, v[0]), *final]
-
-
-def unmasked(x, mask):
-    """Return x without its masked steps, and after how many steps each sample ends."""
-    if mask is None:
-        return x, ops.full((ops.shape(x)[0], 1), ops.shape(x)[1], dtype="int32")
-    # What is masked may be anything, NaN too, and 0 times that is not 0.
-    return compacted(ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x)), mask)
 
 
 def recurrence(cell, kernel, x, rows, states, mask, steps):

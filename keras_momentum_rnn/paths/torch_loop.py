@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 import torch
 from torch.autograd.function import once_differentiable
 
-from keras_momentum_rnn.paths.fused import unmasked
+from keras_momentum_rnn.paths.filter import unmasked
 from keras_momentum_rnn.paths.masks import spread_out
 
 # So many steps at a time: more memory than the cache holds slows every one of them.
