@@ -28,9 +28,9 @@ def named(*names):
     return [case for case in CASES if case.id in names]
 
 
-# Whose recurrence a fused kernel computes; fewer where each is a program to compile.
+# Whose recurrence a kernel or a lean loop computes; fewer where each is a program to compile.
 WITH_KERNEL = (
-    [case for case in CASES if case.layer().cell.fused_kernel and "rule" not in case.options]
+    [case for case in CASES if case.layer().cell.lean_loop and "rule" not in case.options]
     if BACKEND == "torch"
     else named("MomentumLSTM", "NAGGRU", "AdamLSTM", "RMSPropGRU")
 )
@@ -51,22 +51,32 @@ CALLS = {
 @pytest.fixture(params=["cpu", "gpu"])
 def device(request, monkeypatch):
     """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
-    for module in ("recurrent", "paths.run"):
-        monkeypatch.setattr(f"keras_momentum_rnn.{module}.device", lambda: request.param)
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.device", lambda: request.param)
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def several_chunks(monkeypatch):
+    """Let the lean loop of PyTorch, too, begin new chunks on the way."""
+    if BACKEND == "torch":
+        monkeypatch.setattr("keras_momentum_rnn.paths.torch_loop.CHUNK_SIZE", 400)
 
 
 def taken(case, device, slots=False, **options):
     """The path that the plan must choose in training, worked out by hand."""
     linear = case.rule in ("HeavyBall", "NAG", "ScheduledRestart")
     filterable = linear and not slots and options.get("implementation") != 1
+    if case.layer().cell.fused_kernel is None:
+        return "loop"
     if device == "cpu" and BACKEND != "torch":
         return "filter" if filterable else "step"
     if BACKEND != "torch" and slots and linear:
         return "step"
     if device == "gpu" and BACKEND != "torch" and options.get("implementation") == 1 and linear:
         return "step"
-    return "fused" if filterable else "drive"
+    if filterable:
+        return "fused"
+    return "drive" if device == "gpu" else "loop"
 
 
 # Each is a program to compile but on PyTorch.
@@ -79,20 +89,23 @@ def test_kernels_equal_the_steps(case, call, device):
     options, slots = CALLS[call]
     if case.takes(options) != options:
         pytest.skip(f"{case.id} takes no {call}")
+    if device == "gpu" and not case.layer().cell.fused_kernel:
+        pytest.skip(f"{case.id} takes the same path on every device")
     layers = pair(case, **options)
     path = layers[0].plan(training=True, slots=slots).path
     assert path == taken(case, device, slots, **options)
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if case.rule in ("Adam", "RMSProp") else 1e-5
-    if path in ("fused", "drive"):
+    if path in ("fused", "drive", "loop"):
         assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
-    if path in ("fused", "drive") and BACKEND == "torch":
+    if BACKEND == "torch":
         assert_equal(layers, None, slots, tolerance)
 
 
 @pytest.mark.parametrize("case", FILTERING, ids=lambda c: c.id)
 def test_filtering_equals_the_steps(case, monkeypatch):
-    monkeypatch.setattr(type(case.layer().cell), "fused_kernel", None)
+    for name in ("fused_kernel", "lean_loop"):
+        monkeypatch.setattr(type(case.layer().cell), name, None)
     layers = pair(case, dropout=0.4)
     assert layers[0].plan(training=True).path == "filter"
     assert_equal(layers, "holes")
@@ -150,7 +163,8 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
     (case,) = named(name)
     layers = pair(case, stateful=True)
     path = layers[0].plan().path
-    assert path == ("step" if device == "cpu" and BACKEND != "torch" else "drive")
+    expected = "drive" if device == "gpu" else "loop"
+    assert path == ("step" if device == "cpu" and BACKEND != "torch" else expected)
     x = normal(np.random.default_rng(2), 2, 3, TIME, 2)
     for part in x:
         for actual, expected in zip(*(run(layer, part) for layer in layers)):
@@ -163,12 +177,15 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
     [
         ({"use_cudnn": False}, {}, ("step", "use_cudnn=False")),
         ({"unroll": True}, {}, ("step", "unroll=True")),
-        ({"stateful": True}, {}, ("drive", "the slots do not start at zero: a lean loop")),
-        ({}, {"slots": True}, ("drive", "the slots do not start at zero: a lean loop")),
+        ({"stateful": True}, {}, ("loop", "the slots do not start at zero: a lean loop")),
+        ({}, {"slots": True}, ("loop", "the slots do not start at zero: a lean loop")),
         (
             {"activation": "relu"},
             {},
-            ("filter", "a kernel has tanh and sigmoid alone; the rule filters the input"),
+            (
+                "filter",
+                "kernels and lean loops have tanh and sigmoid alone; the rule filters the input",
+            ),
         ),
         (
             {"recurrent_dropout": 0.1},
@@ -178,7 +195,7 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
         (
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
-            ("drive", "each gate has a dropout mask of its own: a lean loop"),
+            ("loop", "each gate has a dropout mask of its own: a lean loop"),
         ),
         (
             {"dtype": "mixed_float16"},
@@ -197,12 +214,12 @@ def test_plan_gives_its_reason(options, call, plan):
 
 def test_plans_of_layers_without_a_kernel():
     for layer, path in (
-        (kmr.AdamRNN(4), "step"),
+        (kmr.AdamRNN(4, activation="relu"), "step"),
         (kmr.SRLSTM(4, formulation="released"), "step"),
         (kmr.MomentumRNN(4, parameterization="hidden"), "step"),
         (kmr.MomentumGRU(4, reset_after=False), "filter"),
         (kmr.MCRM(4), "step"),
-        (kmr.MomentumRNN(4), "filter"),
+        (kmr.MomentumRNN(4, activation="relu"), "filter"),
     ):
         plan = layer.plan()
         assert plan.path == path
@@ -212,7 +229,7 @@ def test_plans_of_layers_without_a_kernel():
 def test_an_input_wider_than_the_drive_is_not_filtered():
     layer = kmr.MomentumRNN(4)
     layer.build((None, None, 4))
-    assert layer.plan().path == "step"
+    assert layer.plan().path == ("loop" if BACKEND == "torch" else "step")
 
 
 def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():

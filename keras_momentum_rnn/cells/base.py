@@ -34,7 +34,7 @@ class RuleCell:
     # Arguments of the Keras cell that have no place in the equation, or another default.
     left_out = ()
     other_defaults: ClassVar = {}
-    # The kernel of the backends that computes its recurrence: "lstm", "gru" or None.
+    # The kernel of the backends that computes its recurrence: "lstm", "gru", "rnn" or None.
     fused_kernel = None
     # Whether the drive is the rule's of W x + b, so that a linear rule may filter x instead.
     drive_is_linear = True
@@ -85,6 +85,16 @@ class RuleCell:
     def recurrent_side_bias(self):
         """The bias that rides with the recurrent product, or None."""
         return None
+
+    @property
+    def lean_loop(self):
+        """The loop of PyTorch that computes its recurrence: that of its kernel, or None."""
+        return self.fused_kernel
+
+    def recurrent_weights(self):
+        """Return what a lean loop needs: the matrix of h, and a bias or None."""
+        bias = self.recurrent_side_bias
+        return self.wide(self.recurrent_kernel), None if bias is None else self.wide(bias)
 
     def projection(self, training=False):
         """Return the function x -> u = W x + b.

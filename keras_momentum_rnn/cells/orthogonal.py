@@ -31,6 +31,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
 
     keras_cell = keras.layers.SimpleRNNCell
     extends_keras_cell = False
+    lean_loop = "modrelu"
     left_out = ("activation", "recurrent_constraint")
     other_defaults: ClassVar = {
         "use_bias": False,
@@ -160,6 +161,9 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.base.assign(base)
         self.skew_origin.assign(origin)
         self.calls_at_base.assign(ops.where(due, 0, calls) + 1)
+
+    def recurrent_weights(self):
+        return self.recurrent_matrix(), self.wide(self.modrelu_bias)
 
     def recurrence(self, training=False):
         """h = modrelu(g + h Q, b), in the dtype of Q.

@@ -29,6 +29,10 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
         return self.parameterization == "input"
 
     @property
+    def fused_kernel(self):
+        return "rnn" if self.parameterization == "input" else None
+
+    @property
     def drive_is_linear(self):
         return self.parameterization == "input"
 

@@ -1,5 +1,6 @@
 """The recurrence left to a fused kernel, and before it the rule, for all times at once."""
 
+import keras
 from keras import ops
 
 from keras_momentum_rnn.paths.filter import filtered, filtered_input, unmasked
@@ -66,7 +67,8 @@ def drives(rule, u, slots, steps):
 
 def recurrence(cell, kernel, x, rows, states, mask, steps):
     """Return h at all times and the final states of the recurrence on x @ rows."""
-    if cell.fused_kernel == "lstm":
+    # The layers of the other backends are built for one width, with a mask or without.
+    if cell.fused_kernel == "lstm" and not (mask is None and keras.config.backend() == "torch"):
         x, rows = holding(x, rows, steps, cell.units)
     x, rows = (ops.cast(a, cell.compute_dtype) for a in (x, rows))
     outputs, *final = kernel(cell, x, rows, states)

@@ -1,4 +1,4 @@
-"""The fused kernels of the backends, each the recurrence of an LSTM or a GRU.
+"""The fused kernels of the backends, each the recurrence of an LSTM, a GRU or an Elman cell.
 
 All are called as `kernel(cell, x, input_kernel, states)` and return h at all times,
 `(batch, time, units)`, and the final states. The bias that rides with the input is a row of
@@ -36,6 +36,16 @@ def torch_gru(cell, x, kernel, states):
     return outputs, h[0]
 
 
+def torch_rnn(cell, x, kernel, states):
+    import torch
+
+    module = torch.nn.RNN(x.shape[-1], cell.units, batch_first=True, device="meta")
+    weights = torch_weights(cell, kernel, lambda w: w)
+    h = states[0].unsqueeze(0).contiguous()
+    outputs, h = torch.func.functional_call(module, weights, (x, h))
+    return outputs, h[0]
+
+
 def torch_weights(cell, kernel, ordered):
     """Return PyTorch's parameters; the input bias is a row of the kernel already."""
     none = ops.zeros((cell.gates * cell.units,), dtype=cell.compute_dtype)
@@ -59,7 +69,7 @@ def kernels_for(cell, stateful):
     They are Keras's own, which take cuDNN, and must be built before they are called.
     """
     rule = cell.rule
-    if keras.config.backend() == "torch" or not cell.fused_kernel:
+    if keras.config.backend() == "torch" or cell.fused_kernel not in ("lstm", "gru"):
         return {}
     # The filtered input is as wide as x, and one for the bias; the drive as wide as u.
     widths = [cell.kernel.shape[0] + 1] if rule.linear else []
@@ -104,5 +114,5 @@ def stock_kernel(layers):
 def kernel_of(cell, layers):
     """Return the kernel of the active backend for a cell."""
     if keras.config.backend() == "torch":
-        return {"lstm": torch_lstm, "gru": torch_gru}[cell.fused_kernel]
+        return {"lstm": torch_lstm, "gru": torch_gru, "rnn": torch_rnn}[cell.fused_kernel]
     return stock_kernel(layers)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import keras
 
+from keras_momentum_rnn.rules import Identity
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -12,8 +14,8 @@ class Plan:
     Attributes:
         path: one of the following. The results are the same.
             "fused": the input filtered for all times, the recurrence by a fused kernel.
-            "drive": the drive for all times, the recurrence by a fused kernel; on a CPU,
-                rule and recurrence in one lean loop.
+            "drive": the drive for all times, the recurrence by a fused kernel.
+            "loop": rule and recurrence in one lean loop, with a gradient by hand.
             "filter": the loop over steps with the input filtered, in place of the drive.
             "step": the loop over steps.
         reason: one sentence.
@@ -58,28 +60,33 @@ def choose(cell, call):
     masked = ", masked steps moved behind the others" if call.mask else ""
     if no_kernel is None and no_filter is None and not is_half(cell):
         return Plan("fused", f"the rule filters the input{masked}; the kernel does the rest")
-    if no_kernel is None:
-        lean = on_torch_cpu(call)
-        why = no_filter or f"the rule computes in float32, the kernel in {cell.compute_dtype}"
+    in_float32 = f"the rule computes in float32, the kernel in {cell.compute_dtype}"
+    why = no_kernel or no_filter or in_float32
+    if no_kernel is not None or call.device == "cpu":
+        # A kernel that is given the drive multiplies it by an identity matrix, which takes
+        # longer on a CPU than a loop.
+        if (no_loop := first(no_loop_because(cell, call))) is None:
+            return Plan("loop", f"{why}: a lean loop{masked}")
+        no_drive = no_loop
+    else:
         no_drive = first(no_drive_because(cell, call))
         if no_drive is None:
-            how = "a lean loop" if lean else "the drive of all times, then the kernel"
-            return Plan("drive", f"{why}: {how}{masked}")
-        no_kernel = f"{why}, and {no_drive}"
+            return Plan("drive", f"{why}: the drive of all times, then the kernel{masked}")
+    if no_kernel is None:
+        why = f"{why}, and {no_drive}"
     if no_filter is None:
-        return Plan("filter", f"{no_kernel}; the rule filters the input")
-    return Plan("step", no_kernel)
+        return Plan("filter", f"{why}; the rule filters the input")
+    return Plan("step", why)
 
 
 def no_kernel_because(cell, call):
     """Return reasons why no fused kernel can run the recurrence, and whether each holds."""
+    elman = cell.fused_kernel == "rnn"
     return {
-        f"{type(cell).__name__} has no fused kernel": cell.fused_kernel is None,
-        f"{type(cell.rule).__name__} is neither linear in the input nor scaled as Adam": not (
-            cell.rule.linear or cell.rule.scaled
+        f"{type(cell).__name__} has no fused kernel": (
+            cell.fused_kernel is None or (elman and call.backend != "torch")
         ),
-        "a kernel has tanh and sigmoid alone": not has_kernel_activations(cell),
-        "recurrent dropout acts on h": call.training and cell.recurrent_dropout > 0,
+        **no_lean_recurrence_because(cell, call),
         f"{call.backend} has no fused kernel for the CPU": (
             call.backend != "torch" and call.device == "cpu"
         ),
@@ -89,6 +96,28 @@ def no_kernel_because(cell, call):
         "cuDNN on this backend computes in 32 bits or fewer": (
             call.backend != "torch" and cell.compute_dtype == "float64"
         ),
+    }
+
+
+def no_loop_because(cell, call):
+    """Return reasons why no lean loop runs rule and recurrence, and whether each holds."""
+    return {
+        f"{call.backend} has no lean loop": call.backend != "torch",
+        f"{type(cell).__name__} has no lean loop": cell.lean_loop is None,
+        **no_lean_recurrence_because(cell, call),
+        "the rule learns": cell.rule.learns,
+        f"the loop does not compute in {cell.compute_dtype}": is_half(cell),
+    }
+
+
+def no_lean_recurrence_because(cell, call):
+    """Return reasons that hold for kernels and lean loops alike."""
+    rule = cell.rule
+    known = rule.linear or rule.scaled or type(rule) is Identity
+    return {
+        f"{type(rule).__name__} is neither linear in the input nor scaled as Adam": not known,
+        "kernels and lean loops have tanh and sigmoid alone": not has_kernel_activations(cell),
+        "recurrent dropout acts on h": call.training and cell.recurrent_dropout > 0,
     }
 
 
@@ -124,10 +153,6 @@ def first(reasons):
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def on_torch_cpu(call):
-    return call.backend == "torch" and call.device == "cpu"
-
-
 def is_half(cell):
     return cell.compute_dtype in ("float16", "bfloat16")
 
@@ -150,7 +175,7 @@ def device():
 
 def has_kernel_activations(cell):
     """Return whether the activations are those that fused kernels have built in."""
-    return (
-        cell.activation is keras.activations.tanh
-        and getattr(cell, "recurrent_activation", None) is keras.activations.sigmoid
-    )
+    if cell.lean_loop == "modrelu":
+        return True
+    recurrent = getattr(cell, "recurrent_activation", keras.activations.sigmoid)
+    return cell.activation is keras.activations.tanh and recurrent is keras.activations.sigmoid

@@ -1,10 +1,7 @@
 """Run a sequence on the path that the plan chose."""
 
-import keras
-
 from keras_momentum_rnn.paths import filter, fused, loop
 from keras_momentum_rnn.paths.kernels import kernel_of
-from keras_momentum_rnn.paths.plan import device
 
 
 def run(plan, cell, kernels, x, states, training, mask, unroll, all_outputs):
@@ -27,7 +24,7 @@ def run(plan, cell, kernels, x, states, training, mask, unroll, all_outputs):
         return loop.run(cell.stepper(training), x, states, **options)
     if plan.path == "filter":
         return filter.run(cell, x, states, training, **options)
-    if plan.path == "drive" and keras.config.backend() == "torch" and device() == "cpu":
+    if plan.path == "loop":
         from keras_momentum_rnn.paths import torch_loop
 
         return torch_loop.run(cell, x, states, mask, training)
