@@ -3,7 +3,8 @@
     KERAS_BACKEND=torch python benchmarks/measure.py
 
 runs every case; `--cases main` one of them, `--batch`, `--time`, `--features` and `--units` one
-of your own, named by `--name`. Written to benchmarks/results/<device>-<backend>-<case>.json:
+of your own, named by `--name`. Written to benchmarks/results/<device>-<backend>.json, where the
+other cases stay as they are, by the name of the case:
 
     command, versions, device, case (its sizes), rounds
     layers    one row a layer: layer, path, training, inference (median milliseconds),
@@ -44,15 +45,27 @@ LONGEST_IN_PYTHON = 256
 LAYERS = [name for name in kmr.layers.__all__ if not name.startswith("Rule")]
 FAMILY = ["MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"]
 GATED = [*FAMILY, *(name.replace("LSTM", "GRU") for name in FAMILY)]
-# Batch, time, features, units; rounds; layers. The second and third are those of the
-# MomentumRNN paper's permuted MNIST, the fourth of its Penn Treebank.
+TWO = ["MomentumLSTM", "AdamLSTM"]
+ORTHOGONAL = ["DTRIV", "MomentumDTRIV", "AdamDTRIV"]
+# Batch, time, features, units; rounds; layers. `pmnist` is the MomentumRNN paper's permuted
+# MNIST, `ptb` its Penn Treebank; time and memory are drawn over the cases that differ in time
+# and in units alone.
 CASES = {
     "main": ((64, 128, 32, 128), 15, [*GATED, "MomentumRNN", "AdamRNN", "MCRM", "NestedLSTM"]),
     "pmnist-128": ((128, 784, 1, 128), 5, FAMILY),
-    "pmnist-256": ((128, 784, 1, 256), 5, ["MomentumLSTM", "AdamLSTM"]),
-    "ptb": ((20, 70, 400, 1150), 5, ["MomentumLSTM", "AdamLSTM"]),
-    "length": ((8, 16384, 8, 64), 2, ["MomentumLSTM", "AdamLSTM"]),
+    "pmnist-256": ((128, 784, 1, 256), 3, TWO),
+    "ptb": ((20, 70, 400, 1150), 3, TWO),
+    "orthogonal": ((32, 784, 1, 170), 5, ORTHOGONAL),
+    "time-256": ((8, 256, 8, 64), 7, TWO),
+    "time-1024": ((8, 1024, 8, 64), 5, TWO),
+    "time-4096": ((8, 4096, 8, 64), 3, TWO),
+    "time-16384": ((8, 16384, 8, 64), 3, TWO),
+    "units-64": ((64, 128, 32, 64), 7, TWO),
+    "units-256": ((64, 128, 32, 256), 7, TWO),
+    "units-512": ((64, 128, 32, 512), 5, TWO),
 }
+# What a layer stands beside, in addition to what it replaces.
+ALSO_BESIDE = dict.fromkeys(ORTHOGONAL, ["LSTM"])
 SIZES = ("batch", "time", "features", "units")
 # At equal parameters where a cell has more of them: what stands beside MCRM and NestedLSTM.
 EQUAL_PARAMETERS = {"MCRM": 13, "NestedLSTM": 16}
@@ -143,7 +156,8 @@ def released_momentum_lstm(features, units):
 def labels(name, steps, kinds=None):
     """Return the names of a layer and of its baselines."""
     found = [name]
-    for kind in kinds or [getattr(kmr, name).keras_layer.__name__]:
+    replaced = getattr(kmr, name).keras_layer.__name__
+    for kind in kinds or [replaced, *ALSO_BESIDE.get(name, [])]:
         if BACKEND != "torch" or steps <= LONGEST_IN_PYTHON:
             found.append(f"keras.layers.{kind}")
         if BACKEND == "torch":
@@ -312,8 +326,9 @@ def main():
             "rounds": rounds,
             "layers": rows,
         }
-        path = options.output / f"{device()}-{BACKEND}-{name}.json"
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        path = options.output / f"{device()}-{BACKEND}.json"
+        known = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**known, name: results}, indent=1) + "\n")
         for row in rows:
             ratios = [
                 f"{b['ratio']['training']['median']} of {b['layer']}" for b in row["baselines"]

@@ -18,6 +18,7 @@ from masks import MASKS
 from reference import rule_step
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.paths import loop
 from keras_momentum_rnn.paths.filter import CHUNK, filtered
 
 # Over more than one chunk of each path.
@@ -111,6 +112,31 @@ def test_filtering_equals_the_steps(case, monkeypatch):
     assert_equal(layers, "holes")
 
 
+@pytest.mark.parametrize(
+    "case",
+    named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
+    ids=lambda c: c.id,
+)
+@pytest.mark.parametrize("options", [{}, {"dropout": 0.4}], ids=["plain", "dropout"])
+def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeypatch):
+    for name in ("fused_kernel", "lean_loop"):
+        monkeypatch.setattr(type(case.layer().cell), name, None)
+    (layer, _) = pair(case, **options)
+    assert layer.plan(training=True).path in ("filter", "step")
+    assert not loop.hoists(layer.cell)
+    rng = np.random.default_rng(1)
+    x, mask = normal(rng, 3, TIME, 2), MASKS["holes"](3, TIME)
+    cotangents = [normal(rng, 3, TIME, 5), *(normal(rng, 3, s) for s in layer.state_size)]
+    call = {"training": True, "mask": mask}
+    exact, by_step = results_and_gradients(layer, x, cotangents, None, **call)
+    monkeypatch.setattr(loop, "LARGE", 1)
+    if options:
+        layer = pair(case, **options)[0]
+    before, by_all = results_and_gradients(layer, x, cotangents, None, **call)
+    for actual, expected in zip([*before, *by_all.values()], [*exact, *by_step.values()]):
+        assert_close(actual, expected, tolerance=1e-4)
+
+
 def pair(case, dtype="float32", **options):
     """Two layers alike, but that the second one steps."""
     options = {"return_sequences": True, "return_state": True, "seed": 3, **options}
@@ -184,7 +210,8 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
             {},
             (
                 "filter",
-                "kernels and lean loops have tanh and sigmoid alone; the rule filters the input",
+                "kernels and lean loops have tanh and sigmoid alone; "
+                "the rule filters the input",
             ),
         ),
         (

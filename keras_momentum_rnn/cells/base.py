@@ -150,11 +150,16 @@ class RuleCell:
 
     def stepper(self, training=False):
         """Return one step, a function (x, states) -> states. It defines the cell."""
-        count = len(self.cell_state_size)
-        project, recur = self.projection(training), self.recurrence(training)
+        project, step = self.projection(training), self.driven_stepper(training)
+        return lambda x, states: step(project(x), states)
 
-        def step(x, states):
-            drive, slots = self.advance(project(x), states[count:])
+    def driven_stepper(self, training=False):
+        """Return one step past the projection, a function (u, states) -> states."""
+        count = len(self.cell_state_size)
+        recur = self.recurrence(training)
+
+        def step(u, states):
+            drive, slots = self.advance(u, states[count:])
             return [*recur(drive, states[:count]), *slots]
 
         return step

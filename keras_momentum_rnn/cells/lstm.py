@@ -133,13 +133,13 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
     fused_kernel = None
     drive_is_linear = False
 
-    def stepper(self, training=False):
-        project, product = self.projection(training), self.recurrent_product(training)
+    def driven_stepper(self, training=False):
+        product = self.recurrent_product(training)
 
-        def step(x, states):
+        def step(u, states):
             h, c, y_before, t = states
             mu, step_size = self.rule.coefficients(self.wide(t))
-            y = self.wide(product(h)) - step_size * project(x)
+            y = self.wide(product(h)) - step_size * u
             z = y + mu * (y - self.wide(y_before))
             h, c = self.gated(ops.cast(z, self.compute_dtype), c)
             t = ops.cast(self.rule.count(self.wide(t)), t.dtype)

@@ -26,7 +26,8 @@ def run(cell, x, states, training, mask=None, **options):
     Returns:
         As `loop.run`.
     """
-    if keras.config.backend() == "jax":
+    hoisted = loop.hoists(cell)
+    if keras.config.backend() == "jax" and not hoisted:
         # XLA fuses the filter into the step, where it costs nothing.
         return run_in_loop(cell, x, states, training, mask=mask, **options)
     count, rows = len(cell.cell_state_size), cell.input_rows()
@@ -37,8 +38,11 @@ def run(cell, x, states, training, mask=None, **options):
     if mask is not None:
         x = spread_out(x, ops.zeros_like(x[:, 0]), mask)
 
+    if hoisted:
+        x = ops.cast(x @ rows, cell.compute_dtype)
+
     def step(x, states):
-        return recur(ops.cast(x @ rows, cell.compute_dtype), states)
+        return recur(x if hoisted else ops.cast(x @ rows, cell.compute_dtype), states)
 
     outputs, final = loop.run(step, x, states[:count], mask=mask, **options)
     return outputs, [*final, *slots]

@@ -1,7 +1,20 @@
 """The loop over time, for each backend."""
 
+import math
+
 import keras
 from keras import ops, tree
+
+# So many weights take more room than a processor's cache has.
+LARGE = 2**19
+
+
+def hoists(cell):
+    """Return whether a loop is given W x + b of all times, and not x.
+
+    It keeps and moves more, but need not read W at every step.
+    """
+    return math.prod(cell.kernel.shape) >= LARGE
 
 
 def run(step, xs, states, mask=None, unroll=False, all_outputs=True):

@@ -1,5 +1,7 @@
 """Run a sequence on the path that the plan chose."""
 
+from keras import ops
+
 from keras_momentum_rnn.paths import filter, fused, loop
 from keras_momentum_rnn.paths.kernels import kernel_of
 
@@ -20,6 +22,9 @@ def run(plan, cell, kernels, x, states, training, mask, unroll, all_outputs):
         The first state at all times, `(batch, time, size)`, and the final states.
     """
     options = {"mask": mask, "unroll": unroll, "all_outputs": all_outputs}
+    if plan.path == "step" and loop.hoists(cell):
+        u = cell.projection(training)(ops.swapaxes(x, 0, 1))
+        return loop.run(cell.driven_stepper(training), ops.swapaxes(u, 0, 1), states, **options)
     if plan.path == "step":
         return loop.run(cell.stepper(training), x, states, **options)
     if plan.path == "filter":
