@@ -1,55 +1,62 @@
-"""Show the results of `measure.py` as tables and as a picture.
+"""Show the results of `measure.py` as tables and pictures, and in the README.
 
     python benchmarks/report.py
 
-Reads benchmarks/results/*.json; writes tables.md and ratios.png beside them.
+Reads benchmarks/results/*.json; writes tables.md, ratios.png and scaling.png beside them, and
+the table of the README between its two comments of `benchmarks`.
 """
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.ticker import LogLocator, NullFormatter
 
 RESULTS = Path(__file__).parent / "results"
+README = Path(__file__).parent.parent / "README.md"
+BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+# The cases that the README shows, and those whose ratios are drawn.
+SHOWN = ("main", "pmnist-128")
+DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
 
 
 def load(folder):
-    """Return the results by file name; each must be one that `measure.py` wrote."""
+    """Return the results by file and case; each must be one that `measure.py` wrote."""
     files = sorted(folder.glob("*.json"))
     if not files:
         raise SystemExit(f"No results in {folder}: run benchmarks/measure.py first.")
     found = {}
     for file in files:
-        results = json.loads(file.read_text())
-        if not {"layers", "case", "backend"} <= results.keys():
-            raise SystemExit(f"{file} is no result of benchmarks/measure.py.")
-        found[file.stem] = results
+        for case, results in json.loads(file.read_text()).items():
+            if not isinstance(results, dict) or not {"layers", "case"} <= results.keys():
+                raise SystemExit(f"{file} is no result of benchmarks/measure.py.")
+            found[file.stem, case] = results
     return found
 
 
 def table(name, results):
-    """Return one file's results in Markdown."""
+    """Return one case's results in Markdown."""
     case = ", ".join(f"{k} {v}" for k, v in results["case"].items())
     versions = f"Keras {results['keras']}, {results['backend']} {results[results['backend']]}"
     lines = [
-        f"## {name}",
+        f"## {' '.join(name)}",
         f"{case}. {results['device']}; Python {results['python']}, {versions}; "
         f"{results['rounds']} rounds. `{results['command']}`",
         "",
-        "| layer | path | ms | beside | ms | training | quartiles | inference | first call "
-        "| memory |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| layer | path | ms | MB a sample | beside | ms | training | quartiles | inference "
+        "| first call | memory |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in results["layers"]:
         for b in row["baselines"]:
             ratio = b["ratio"]
             low, high = ratio["training"]["quartiles"]
-            asked = ratio.get("inference", {}).get("median")
-            rest = [asked, ratio.get("first_call"), ratio.get("peak")]
+            rest = [ratio["inference"]["median"], ratio["first_call"], ratio.get("peak")]
             lines.append(
-                f"| {row['layer']} | {row['path']} | {row['training']:.0f} | {b['layer']} "
+                f"| {row['layer']} | {row['path']} | {row['training']:.0f} "
+                f"| {'' if row['peak'] is None else round(row['peak'], 2)} | {b['layer']} "
                 f"| {b['training']:.0f} | {ratio['training']['median']:.2f} "
                 f"| {low:.2f} to {high:.2f} | "
                 + " | ".join("" if r is None else f"{r:.2f}" for r in rest)
@@ -58,8 +65,46 @@ def table(name, results):
     return "\n".join(lines) + "\n"
 
 
-def draw(found, path):
-    """Draw the ratio to each baseline by layer, with its quartiles, a panel for each file."""
+def readme_table(found):
+    """Return the ratios of a training step to the LSTM or GRU of each backend."""
+    columns = [key for key in found if key[1] in SHOWN]
+    heads = [f"{found[key]['backend']}, {key[1]}" for key in columns]
+    for name, title in BACKENDS.items():
+        heads = [head.replace(f"{name},", f"{title},") for head in heads]
+    layers = dict.fromkeys(row["layer"] for key in columns for row in found[key]["layers"])
+    lines = ["| layer | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    for layer in layers:
+        cells = [shown(found[key]["layers"], layer) for key in columns]
+        lines.append(f"| {layer} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def shown(rows, layer):
+    """Return the ratio of a layer to its first baseline among PyTorch's own, or to Keras's."""
+    for row in rows:
+        if row["layer"] == layer:
+            own = [b for b in row["baselines"] if b["layer"].startswith("torch.nn.")]
+            equal = [b for b in row["baselines"] if b["layer"].endswith("(LSTMCell)")]
+            ratio = (equal or own or row["baselines"])[0]["ratio"]["training"]
+            low, high = ratio["quartiles"]
+            return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f})"
+    return ""
+
+
+def into_readme(text, path):
+    """Put a table between the README's two comments."""
+    marks = r"(<!-- benchmarks: .*? -->\n).*?(<!-- benchmarks end -->)"
+    readme, count = re.subn(
+        marks, lambda m: f"{m[1]}\n{text}\n\n{m[2]}", path.read_text(), flags=re.DOTALL
+    )
+    if count != 1:
+        raise SystemExit(f"{path} must have the two comments of `benchmarks` once.")
+    path.write_text(readme)
+
+
+def draw_ratios(found, path):
+    """Draw the ratio to each baseline by layer, with its quartiles, a panel for each case."""
+    found = {key: results for key, results in found.items() if key[1] in DRAWN}
     height = sum(len(r["layers"]) for r in found.values())
     figure, panels = plt.subplots(
         len(found),
@@ -96,7 +141,7 @@ def draw(found, path):
         panel.invert_yaxis()
         panel.grid(axis="x", which="both", alpha=0.3)
         case = ", ".join(f"{k} {v}" for k, v in results["case"].items())
-        panel.set_title(f"{name}: {case}", fontsize=10)
+        panel.set_title(f"{' '.join(name)}: {case}", fontsize=10)
         panel.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     panels[-1, 0].set_xlabel(
         "time of a training step, as a ratio to that of the layer beside it"
@@ -104,19 +149,63 @@ def draw(found, path):
     figure.savefig(path, dpi=120)
 
 
+def draw_scaling(found, path):
+    """Draw time and memory of a training step over time and over units, by backend."""
+    files = dict.fromkeys(file for file, _ in found)
+    figure, panels = plt.subplots(
+        4, len(files), figsize=(4.2 * len(files), 12), layout="constrained", squeeze=False
+    )
+    for column, file in enumerate(files):
+        for row, (size, what) in enumerate(
+            (size, what) for what in ("training", "peak") for size in ("time", "units")
+        ):
+            panel = panels[row, column]
+            for layer, points in scaling(found, file, size, what).items():
+                style = "--" if layer.startswith(("keras", "torch")) else "-"
+                panel.plot(*zip(*sorted(points)), style, marker="o", ms=4, label=layer)
+            panel.set_xscale("log", base=2)
+            panel.set_yscale("log")
+            panel.grid(alpha=0.3)
+            panel.set_xlabel({"time": "time steps", "units": "units"}[size])
+            panel.set_ylabel({"training": "ms a step of training", "peak": "MB a sample"}[what])
+            if row == 0:
+                panel.set_title(file)
+                panel.legend(fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+def scaling(found, file, size, what):
+    """Return [(size, number), ...] for each layer, over the cases that differ in one size."""
+    lines = {}
+    for (name, case), results in found.items():
+        if name != file or not (case.startswith(size) or (size, case) == ("units", "main")):
+            continue
+        for row in results["layers"]:
+            if row["layer"] not in ("MomentumLSTM", "AdamLSTM"):
+                continue
+            for one in (row, *row["baselines"]):
+                if one.get(what) and one["layer"].endswith("LSTM"):
+                    points = lines.setdefault(one["layer"], {})
+                    points.setdefault(results["case"][size], one[what])
+    return {layer: list(points.items()) for layer, points in lines.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
-    folder = parser.parse_args().results
-    found = load(folder)
+    parser.add_argument("--readme", type=Path, default=README, help="file that shows them")
+    options = parser.parse_args()
+    folder, found = options.results, load(options.results)
     text = "\n".join(table(name, results) for name, results in found.items())
     (folder / "tables.md").write_text(
         "# Time and memory beside other layers\nMilliseconds of a training step, the median of "
-        "the rounds; every layer runs in turn with those it stands beside, in one process. "
-        "The last five columns are ratios to them.\n\n" + text
+        "the rounds, and the most memory that it takes; every layer runs in turn with those it "
+        "stands beside, in one process. The last five columns are ratios to them.\n\n" + text
     )
-    draw(found, folder / "ratios.png")
-    print(folder / "tables.md", folder / "ratios.png", sep="\n")
+    draw_ratios(found, folder / "ratios.png")
+    draw_scaling(found, folder / "scaling.png")
+    into_readme(readme_table(found), options.readme)
+    print(folder / "tables.md", folder / "ratios.png", folder / "scaling.png", sep="\n")
 
 
 if __name__ == "__main__":

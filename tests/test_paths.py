@@ -35,7 +35,7 @@ WITH_KERNEL = (
     if BACKEND == "torch"
     else named("MomentumLSTM", "NAGGRU", "AdamLSTM", "RMSPropGRU")
 )
-FILTERING = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "NestedLSTM-HeavyBall")
+IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),
@@ -60,7 +60,8 @@ def device(request, monkeypatch):
 def several_chunks(monkeypatch):
     """Let the lean loop of PyTorch, too, begin new chunks on the way."""
     if BACKEND == "torch":
-        monkeypatch.setattr("keras_momentum_rnn.paths.torch_loop.CHUNK_SIZE", 400)
+        for name in ("CHUNK_SIZE", "CHUNK_ROWS"):
+            monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_loop.{name}", 24)
 
 
 def taken(case, device, slots=False, **options):
@@ -103,13 +104,16 @@ def test_kernels_equal_the_steps(case, call, device):
         assert_equal(layers, None, slots, tolerance)
 
 
-@pytest.mark.parametrize("case", FILTERING, ids=lambda c: c.id)
-def test_filtering_equals_the_steps(case, monkeypatch):
+@pytest.mark.parametrize("case", IN_LOOPS, ids=lambda c: c.id)
+def test_loops_equal_the_steps(case, monkeypatch):
+    """Filtered, or with what the steps computed kept for the backward pass."""
     for name in ("fused_kernel", "lean_loop"):
         monkeypatch.setattr(type(case.layer().cell), name, None)
     layers = pair(case, dropout=0.4)
-    assert layers[0].plan(training=True).path == "filter"
-    assert_equal(layers, "holes")
+    scaled = case.rule in ("Adam", "RMSProp")
+    assert layers[0].plan(training=True).path == ("step" if scaled else "filter")
+    assert layers[0].cell.recomputes == case.id.endswith(("LSTM", "GRU"))
+    assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +151,7 @@ def pair(case, dtype="float32", **options):
     layers[1].set_weights(layers[0].get_weights())
     # As `use_cudnn=False`, which layers of the Elman kind do not take.
     layers[1].use_cudnn = False
+    layers[1].cell.recomputes = False
     return layers
 
 
@@ -182,6 +187,16 @@ def assert_equal(layers, mask, slots=False, tolerance=1e-5):
 @pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
 def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
+
+
+@pytest.mark.parametrize("device", ["gpu"], indirect=True)
+@pytest.mark.parametrize("name", ["MomentumLSTM", "RMSPropGRU"])
+def test_kernels_in_half_precision_equal_the_steps(name, device):
+    (case,) = named(name)
+    layers = pair(case, "mixed_bfloat16")
+    assert layers[0].plan(training=True).path == "drive"
+    # A bfloat16 has 8 bits; the drive has all of float32 on both ways, and h and c have not.
+    assert_equal(layers, "holes", tolerance=2e-2)
 
 
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "RMSPropGRU"])

@@ -39,6 +39,9 @@ class RuleCell:
     # Whether the drive is the rule's of W x + b, so that a linear rule may filter x instead.
     drive_is_linear = True
 
+    # Whether a step is computed again in less time than what it computes is kept and read.
+    recomputes = False
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if cls.keras_cell is not None:

@@ -18,6 +18,7 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
 
     keras_cell = keras.layers.GRUCell
     gates = 3
+    recomputes = True
 
     @property
     def fused_kernel(self):

@@ -29,6 +29,7 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     keras_cell = keras.layers.LSTMCell
     gates = 4
     fused_kernel = "lstm"
+    recomputes = True
 
     def __init__(self, units, *args, use_recurrent_bias=False, **kwargs):
         checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))

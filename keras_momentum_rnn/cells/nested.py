@@ -17,6 +17,7 @@ class NestedCell(RuleLSTMCell):
     memory_class = None
     extends_keras_cell = False
     fused_kernel = None
+    recomputes = False
 
     def __init__(self, units, *args, memory=None, rule=None, **kwargs):
         rule = rules.Identity() if rule is None else rule

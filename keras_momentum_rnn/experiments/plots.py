@@ -63,8 +63,8 @@ def curves_figure(results, title, panels):
     looks = styles(names)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     figure.suptitle(title)
+    values = []
     for axes, (name, label, chance) in zip(figure.subplots(1, len(panels)), panels):
-        values = []
         for layer in names:
             y = metric_curves(runs, layer, name)
             x = range(1, y.shape[1] + 1)
@@ -84,14 +84,16 @@ def curves_figure(results, title, panels):
                 color="0.45",
                 fontsize=8,
             )
-        values = np.concatenate(values)
-        if 0 < values.min() < values.max() / 20:
-            axes.set_yscale("log")
         axes.set_title(label)
         axes.set_xlabel("epoch")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
+    # Panels beside each other are read with one scale.
+    values = np.concatenate(values)
+    if 0 < values.min() < values.max() / 20:
+        for axes in figure.axes:
+            axes.set_yscale("log")
     seeds = max(run["seed"] for run in runs) + 1
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(

@@ -90,11 +90,12 @@ def filtered(coefficients, x, first=None, start=None):
         first: tensor `(batch, width)`, v before the first step. Defaults to zero.
         start: tensor `(batch, 1)`, the numbers of the first step. Defaults to 0.
     """
-    batch, time = ops.shape(x)[0], ops.shape(x)[1]
-    width = x.shape[2]
+    batch, time, width = ops.shape(x)[0], ops.shape(x)[1], x.shape[2]
     chunks = -(-time // CHUNK)
-    x = ops.pad(x, [[0, 0], [0, chunks * CHUNK - time], [0, 0]])
-    x = ops.swapaxes(ops.reshape(x, (batch, chunks, CHUNK, width)), 0, 1)
+    # Samples that share their step numbers are columns of one product.
+    lanes, wide = (1, batch * width) if start is None else (batch, width)
+    x = ops.pad(ops.swapaxes(x, 0, 1), [[0, chunks * CHUNK - time], [0, 0], [0, 0]])
+    x = ops.swapaxes(ops.reshape(x, (chunks, CHUNK, lanes, wide)), 1, 2)
     t = ops.reshape(ops.cast(ops.arange(chunks * CHUNK), x.dtype), (chunks, 1, CHUNK))
     inner, carry = chunk_coefficients(coefficients, t if start is None else start + t)
     v = inner @ x
@@ -103,13 +104,13 @@ def filtered(coefficients, x, first=None, start=None):
         inner, carry = chunk
         return [inner + carry * last[0]]
 
-    first = ops.zeros_like(x[0, :, 0]) if first is None else first
+    first = ops.zeros_like(v[0, :, 0]) if first is None else ops.reshape(first, (lanes, wide))
     ends = [ops.swapaxes(end[:, :, -1], 0, 1) for end in (v, carry)]
     lasts, _ = loop.run(last_of_chunk, ends, [first])
-    lasts = ops.swapaxes(lasts, 0, 1)
-    before = ops.concatenate([ops.expand_dims(first, 0), lasts[:-1]], axis=0)
-    v = v + carry * ops.expand_dims(before, 2)
-    return ops.reshape(ops.swapaxes(v, 0, 1), (batch, chunks * CHUNK, width))[:, :time]
+    before = ops.concatenate([ops.expand_dims(first, 1), lasts[:, :-1]], axis=1)
+    v = v + carry * ops.expand_dims(ops.swapaxes(before, 0, 1), 2)
+    v = ops.reshape(ops.swapaxes(v, 1, 2), (chunks * CHUNK, batch, width))
+    return ops.swapaxes(v[:time], 0, 1)
 
 
 def chunk_coefficients(coefficients, t):

@@ -85,7 +85,12 @@ def stock_layer(cell, features):
     """Return Keras's own layer for inputs of so many features."""
     layer_class = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}[cell.fused_kernel]
     layer = layer_class(
-        cell.units, return_sequences=True, return_state=True, dtype=cell.compute_dtype
+        cell.units,
+        return_sequences=True,
+        return_state=True,
+        dtype=cell.compute_dtype,
+        kernel_initializer="zeros",  # each call brings weights of its own
+        recurrent_initializer="zeros",
     )
     layer.build((None, None, features))
     return layer

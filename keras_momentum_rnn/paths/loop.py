@@ -17,7 +17,11 @@ def hoists(cell):
     return math.prod(cell.kernel.shape) >= LARGE
 
 
-def run(step, xs, states, mask=None, unroll=False, all_outputs=True):
+# So many steps at a time are computed again: what they keep must stay in a processor's cache.
+CHUNK = 8
+
+
+def run(step, xs, states, mask=None, unroll=False, all_outputs=True, recompute=False):
     """Run `step(x, states) -> states` over time.
 
     Args:
@@ -27,6 +31,8 @@ def run(step, xs, states, mask=None, unroll=False, all_outputs=True):
         mask: bool tensor `(batch, time)` or None. Where it is False every state is held.
         unroll: True to write the steps out one by one, for a static number of them.
         all_outputs: False to return the last output alone, `(batch, 1, size)`.
+        recompute: True for steps that take less time to compute again in the backward pass
+            than to keep in memory, which JAX then does.
 
     Returns:
         The first state at all times, `(batch, time, size)`, and the final states.
@@ -39,7 +45,7 @@ def run(step, xs, states, mask=None, unroll=False, all_outputs=True):
     if keras.config.backend() == "tensorflow":
         outputs, states = _tensorflow_loop(step, xs, states, all_outputs)
     else:
-        outputs, states = _scan(step, xs, states, all_outputs)
+        outputs, states = _scan(step, xs, states, all_outputs, recompute)
     if not all_outputs:
         return ops.expand_dims(states[0], 1), states
     return ops.swapaxes(outputs, 0, 1), states
@@ -66,12 +72,27 @@ def _python_loop(step, xs, states, all_outputs):
     return ops.stack(outputs, axis=1), states
 
 
-def _scan(step, xs, states, all_outputs):
+def _scan(step, xs, states, all_outputs, recompute):
+    import jax
+
     def body(states, x):
         states = step(x, states)
         return states, states[0] if all_outputs else None
 
-    states, outputs = ops.scan(body, list(states), xs)
+    def chunk(states, xs):
+        return jax.lax.scan(body, states, xs)
+
+    states, length = list(states), jax.tree.leaves(xs)[0].shape[0]
+    if not recompute or length < CHUNK:
+        states, outputs = chunk(states, xs)
+        return outputs, states
+    whole = length - length % CHUNK
+    first = jax.tree.map(lambda x: x[:whole].reshape(-1, CHUNK, *x.shape[1:]), xs)
+    states, outputs = jax.lax.scan(jax.checkpoint(chunk, prevent_cse=False), states, first)
+    outputs = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), outputs)
+    if length > whole:
+        states, rest = chunk(states, jax.tree.map(lambda x: x[whole:], xs))
+        outputs = jax.tree.map(lambda *parts: jax.numpy.concatenate(parts), outputs, rest)
     return outputs, states
 
 

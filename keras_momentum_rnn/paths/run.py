@@ -4,6 +4,7 @@ from keras import ops
 
 from keras_momentum_rnn.paths import filter, fused, loop
 from keras_momentum_rnn.paths.kernels import kernel_of
+from keras_momentum_rnn.paths.plan import device
 
 
 def run(plan, cell, kernels, x, states, training, mask, unroll, all_outputs):
@@ -21,7 +22,12 @@ def run(plan, cell, kernels, x, states, training, mask, unroll, all_outputs):
     Returns:
         The first state at all times, `(batch, time, size)`, and the final states.
     """
-    options = {"mask": mask, "unroll": unroll, "all_outputs": all_outputs}
+    options = {
+        "mask": mask,
+        "unroll": unroll,
+        "all_outputs": all_outputs,
+        "recompute": cell.recomputes and device() == "cpu",
+    }
     if plan.path == "step" and loop.hoists(cell):
         u = cell.projection(training)(ops.swapaxes(x, 0, 1))
         return loop.run(cell.driven_stepper(training), ops.swapaxes(u, 0, 1), states, **options)

@@ -17,6 +17,8 @@ RECURRENCES = {"lstm": LSTM, "gru": GRU, "rnn": Elman, "modrelu": ModReLU}
 # The loop runs over chunks of steps. A chunk's drive takes about so many numbers: of more, the
 # processor's cache holds too little; of fewer, too much time goes into beginning chunks.
 CHUNK_SIZE = 2**19
+# It has so many rows, samples times steps, at least: each chunk adds to the weights' gradients.
+CHUNK_ROWS = 512
 
 
 def run(cell, x, states, mask=None, training=False):
@@ -62,7 +64,8 @@ def run_time_major(cell, training, x, states, steps):
         # The loop does not count: what a linear rule's counter will be is known before.
         slot = len(cell.cell_state_size) + 1
         states, counters = states[:slot], states[slot:]
-    chunk = max(1, CHUNK_SIZE // (x.shape[1] * cell.gates * cell.units))
+    rows = max(CHUNK_ROWS, CHUNK_SIZE // (cell.gates * cell.units))
+    chunk = max(1, rows // x.shape[1])
     outputs = []
     for start in range(0, len(x), chunk):
         u = project(x[start : start + chunk]).contiguous()
