@@ -57,13 +57,11 @@ CASES = {
     "pmnist-256": ((128, 784, 1, 256), 3, TWO),
     "ptb": ((20, 70, 400, 1150), 3, TWO),
     "orthogonal": ((32, 784, 1, 170), 5, ORTHOGONAL),
-    "time-256": ((8, 256, 8, 64), 7, TWO),
-    "time-1024": ((8, 1024, 8, 64), 5, TWO),
-    "time-4096": ((8, 4096, 8, 64), 3, TWO),
+    "time-256": ((8, 256, 8, 64), 5, TWO),
+    "time-2048": ((8, 2048, 8, 64), 3, TWO),
     "time-16384": ((8, 16384, 8, 64), 3, TWO),
-    "units-64": ((64, 128, 32, 64), 7, TWO),
-    "units-256": ((64, 128, 32, 256), 7, TWO),
-    "units-512": ((64, 128, 32, 512), 5, TWO),
+    "units-64": ((64, 128, 32, 64), 5, TWO),
+    "units-256": ((64, 128, 32, 256), 5, TWO),
 }
 # What a layer stands beside, in addition to what it replaces.
 ALSO_BESIDE = {name: ["LSTM"] for name in ORTHOGONAL}

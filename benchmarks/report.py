@@ -20,6 +20,12 @@ BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 # The cases that the README shows, and those whose ratios are drawn.
 SHOWN = ("main", "pmnist-128")
 DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
+COLORS = {
+    "the layer it replaces": "#0072B2",
+    "LSTM": "#E69F00",
+    "RNN(LSTMCell)": "#D55E00",
+    "released loop": "#009E73",
+}
 
 
 def load(folder):
@@ -103,50 +109,60 @@ def into_readme(text, path):
 
 
 def draw_ratios(found, path):
-    """Draw the ratio to each baseline by layer, with its quartiles, a panel for each case."""
-    found = {key: results for key, results in found.items() if key[1] in DRAWN}
-    height = sum(len(r["layers"]) for r in found.values())
+    """Draw the ratio to each baseline by layer, with its quartiles: cases by backends."""
+    files = list(dict.fromkeys(file for file, _ in found))
+    cases = [case for case in DRAWN if any(key[1] == case for key in found)]
+    heights = [max(len(r["layers"]) for k, r in found.items() if k[1] == c) for c in cases]
     figure, panels = plt.subplots(
-        len(found),
-        figsize=(9, 1.2 * len(found) + 0.26 * height),
-        height_ratios=[len(r["layers"]) + 2 for r in found.values()],
+        len(cases),
+        len(files),
+        figsize=(2 + 3.6 * len(files), 2 + 0.9 * len(cases) + 0.22 * sum(heights)),
+        height_ratios=[height + 1 for height in heights],
         layout="constrained",
         squeeze=False,
         sharex=True,
+        sharey="row",
     )
-    for panel, (name, results) in zip(panels[:, 0], found.items()):
-        rows = results["layers"]
-        kinds = dict.fromkeys(b["layer"] for row in rows for b in row["baselines"])
-        for kind in kinds:
-            points = [
-                (i, b["ratio"]["training"])
-                for i, row in enumerate(rows)
-                for b in row["baselines"]
-                if b["layer"] == kind
-            ]
-            middle = [r["median"] for _, r in points]
-            spread = [
-                [r["median"] - r["quartiles"][0] for _, r in points],
-                [r["quartiles"][1] - r["median"] for _, r in points],
-            ]
-            panel.errorbar(
-                middle, [i for i, _ in points], xerr=spread, fmt="o", ms=4, label=kind
-            )
+    entries = {}
+    for panel, key in zip(panels.T.flat, ((file, case) for file in files for case in cases)):
+        panel.set_title(" ".join(key), fontsize=10)
         panel.axvline(1, color="black", lw=0.8)
+        panel.grid(axis="x", which="both", alpha=0.3)
+        if key in found:
+            draw_panel(panel, found[key]["layers"])
+            handles, labels = panel.get_legend_handles_labels()
+            entries |= dict(zip(labels, handles))
+    for panel in panels[:, 0]:
+        panel.invert_yaxis()
+    for panel in panels[-1]:
         panel.set_xscale("log")
         panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_major_formatter("{x:g}")
         panel.xaxis.set_minor_formatter(NullFormatter())
-        panel.set_yticks(range(len(rows)), [row["layer"] for row in rows], fontsize=8)
-        panel.invert_yaxis()
-        panel.grid(axis="x", which="both", alpha=0.3)
-        case = ", ".join(f"{k} {v}" for k, v in results["case"].items())
-        panel.set_title(f"{' '.join(name)}: {case}", fontsize=10)
-        panel.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    panels[-1, 0].set_xlabel(
-        "time of a training step, as a ratio to that of the layer beside it"
-    )
+    title = "time of a training step, as a ratio to that of"
+    figure.legend(entries.values(), entries, title=title, loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=120)
+
+
+def draw_panel(panel, rows):
+    """Draw one case on one backend."""
+    named = {"keras.layers.RNN(LSTMCell)": "RNN(LSTMCell)", "released loop": "released loop"}
+    points = {}
+    for i, row in enumerate(rows):
+        for number, b in enumerate(row["baselines"]):
+            kind = named.get(b["layer"], "LSTM" if number else "the layer it replaces")
+            points.setdefault(kind, []).append((i, b["ratio"]["training"]))
+    for kind, found in points.items():
+        middle = [r["median"] for _, r in found]
+        spread = [
+            [r["median"] - r["quartiles"][0] for _, r in found],
+            [r["quartiles"][1] - r["median"] for _, r in found],
+        ]
+        numbers = [i for i, _ in found]
+        look = {"color": COLORS[kind], "label": kind, "fmt": "o", "ms": 4}
+        panel.errorbar(middle, numbers, xerr=spread, **look)
+    panel.set_yticks(range(len(rows)), [row["layer"] for row in rows], fontsize=8)
+    panel.set_ylim(-0.6, len(rows) - 0.4)
 
 
 def draw_scaling(found, path):

@@ -1,0 +1,61 @@
+"""The benchmark's two commands, on a tiny case."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import BACKEND
+
+ROOT = Path(__file__).parent.parent
+README = "# A page\n<!-- benchmarks: here -->\nold\n<!-- benchmarks end -->\nafter\n"
+TINY = ["--batch", "2", "--time", "3", "--features", "2", "--units", "2", "--rounds", "2"]
+
+
+def run(script, *arguments):
+    command = [sys.executable, ROOT / "benchmarks" / script, *map(str, arguments)]
+    return subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": BACKEND, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_path):
+    readme, results = tmp_path / "README.md", tmp_path / "results"
+    readme.write_text(README)
+    results.mkdir()
+    file = results / f"cpu-{BACKEND}.json"
+    file.write_text(json.dumps({"ptb": {"layers": [], "case": {"time": 70}}}))
+    layers = ["--layers", "MomentumLSTM", "--no-memory"]
+    run("measure.py", "--name", "main", *TINY, *layers, "--output", results)
+    found = json.loads(file.read_text())
+    assert list(found) == ["ptb", "main"]
+    del found["ptb"]
+    file.write_text(json.dumps(found))
+    (row,) = found["main"]["layers"]
+    own = "torch.nn.LSTM" if BACKEND == "torch" else "keras.layers.LSTM"
+    (beside,) = (b for b in row["baselines"] if b["layer"] == own)
+    low, high = beside["ratio"]["training"]["quartiles"]
+    assert row["layer"] == "MomentumLSTM"
+    assert row["training"] > 0
+    assert row["inference"] > 0
+    assert row["first_call"] > 0
+    assert row["peak"] is None
+    assert 0 < low <= beside["ratio"]["training"]["median"] <= high
+    assert found["main"]["case"] == {"batch": 2, "time": 3, "features": 2, "units": 2}
+    assert found["main"]["command"].startswith("python benchmarks/measure.py --name main")
+
+    run("report.py", "--results", results, "--readme", readme)
+    text = readme.read_text()
+    assert f"{low:.2f} to {high:.2f}" in text
+    assert "old" not in text
+    assert text.startswith("# A page\n<!-- benchmarks: here -->\n")
+    assert text.endswith("<!-- benchmarks end -->\nafter\n")
+    assert "MomentumLSTM" in (results / "tables.md").read_text()
+    assert (results / "ratios.png").stat().st_size > 1000
+    assert (results / "scaling.png").stat().st_size > 1000
