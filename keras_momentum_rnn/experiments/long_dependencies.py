@@ -5,8 +5,9 @@
     python examples/long_dependencies.py adding --updates 50000 --seeds 4 --pilot 5000
 
 Networks of 100 tanh units, started as the paper's Table 4 says, learn by gradient descent with
-momentum 0, 0.9, 0.98 or 0.995 (0.9 in the first 1000 updates), in Nesterov's form (N) and the
-classical one (M). Other layers start and learn in the same way.
+momentum 0, 0.9, 0.98 or 0.995, in Nesterov's form (N) and the classical one (M). Momentum is
+0.9 in the first 1000 updates; 0 is none at all, where the paper's text has that warm-up too.
+Other layers start and learn in the same way.
 
 The learning rate of each row is the one of `--learning-rates` whose validation loss is least
 after `--pilot` updates; the same command trains these pilots first, in the folder `pilot` of
@@ -21,6 +22,7 @@ forms and seeds may be added later; other settings may not change.
 import argparse
 import dataclasses
 import math
+import operator
 import shlex
 import sys
 
@@ -126,7 +128,8 @@ def pilot(options, command):
         if run["layer"] in told:
             row, rate = told[run["layer"]]
             losses.setdefault(row, {})[rate] = last_loss(run)
-    return {row: dict(sorted(found.items(), key=by_loss)) for row, found in losses.items()}
+    least_first = operator.itemgetter(1)
+    return {row: dict(sorted(f.items(), key=least_first)) for row, f in losses.items()}
 
 
 def last_loss(run):
@@ -134,20 +137,11 @@ def last_loss(run):
     return math.inf if run["diverged"] else run["curve"][-1]["validation_loss"]
 
 
-def by_loss(item):
-    return item[1]
-
-
 def load(options):
-    given = sutskever2013_options(options.task)
-    return tasks.load(
-        options.task,
-        **{**given, "samples": options.every * sutskever2013.BATCH_SIZE, **options.set},
-    )
-
-
-def sutskever2013_options(task):
-    return paper_recipe(task).options
+    """Return the task as the paper has it, an epoch of it `--every` updates long."""
+    samples = options.every * sutskever2013.BATCH_SIZE
+    given = {**paper_recipe(options.task).options, "samples": samples, **options.set}
+    return tasks.load(options.task, **given)
 
 
 def paper_recipe(task):

@@ -159,6 +159,17 @@ def training(results):
 def listed(values):
     """Return a dict as text, of a class its name alone."""
     told = [
-        f"{value}" if name == "class" else f"{name} {value}" for name, value in values.items()
+        f"{value}" if name == "class" else f"{name} {shown(value)}"
+        for name, value in values.items()
     ]
     return ", ".join(told) or "its defaults"
+
+
+def shown(value):
+    """Return an argument as text: of an object, described as a dict, its name and numbers."""
+    if not isinstance(value, dict) or not {"class", "class_name"} & {*value}:
+        return f"{value}"
+    numbers = {**value, **value.get("config", {})}
+    numbers.pop("config", None)
+    name = numbers.pop("class", None) or numbers.pop("class_name").rpartition(">")[2]
+    return f"{name} ({', '.join(f'{key} {number}' for key, number in numbers.items())})"
