@@ -159,7 +159,7 @@ def test_table_5_stands_beside_the_papers():
         "metric": "wrong_symbols",
         "larger_is_better": False,
         "chance": {"wrong_symbols": 8.0},
-        "samples": {"validation": 50},
+        "samples": {"validation": 5},
         "budget": {"updates": 4000, "updates between evaluations": 2000},
     }
     text, figures = table({"runs": runs, "settings": settings})
@@ -177,6 +177,10 @@ def test_table_5_stands_beside_the_papers():
     drawn = {line.get_label(): line for line in left.lines}
     assert set(drawn) >= {"0", "0.995M", "0.7N"}
     np.testing.assert_array_equal(drawn["0.995M"].get_xydata(), [[2000, 1.25]])
+    ends = [
+        float(np.squeeze(line.get_ydata())) for line in left.lines if line.get_marker() == "x"
+    ]
+    assert ends == [0.053, 5.37]  # as they are, though five samples have nothing below 0.1
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def errors_figure(results, found, paper):
             axes.plot(x, np.maximum(y.mean(axis=0), least), LINES[row.form], **look)
         if name == "SimpleRNN":
             for row in (row for row in found if row.layer == name and row.column in paper):
-                draw_end(axes, max(paper[row.column], least), row, colors, settings)
+                draw_end(axes, paper[row.column], row, colors, settings)
         axes.axhline(chance[settings["metric"]], color="0.6", linewidth=0.8)
         axes.set(title=name, xlabel="update", yscale="log")
         axes.spines[["top", "right"]].set_visible(False)
