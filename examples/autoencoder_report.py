@@ -1,5 +1,6 @@
 """Tables and figure of deep_autoencoders.py, beside the numbers of the paper."""
 
+import itertools
 import math
 
 from matplotlib.figure import Figure
@@ -42,74 +43,67 @@ TABLE_1 = {
 }
 TABLE_2 = {"curves": (0.096, 0.074), "mnist": (1.20, 0.73), "faces": (10.83, 7.7)}
 TABLE_3 = {0.25: 16, 0.5: 16, 1: 0.074, 2: 0.083, 4: 0.35}  # curves
+# Errors that differ by less than this share are not told apart.
+ALIKE = 0.05
 COLORS = {"SGD": "#D55E00", "CM": "#009E73", "NAG": "#0072B2"}
 STYLES = [":", "-.", "--", "-"]
 
 
-def report_of(runs, settings, command):
+def report_of(results, notes=""):
     """Return the report in Markdown."""
-    dataset, updates = settings["dataset"], settings["updates"]
-    rows = best_runs(runs)
-    steps = (updates - settings["finish"]) // settings["period"] + 1
-    title = f"# Deep autoencoders: {dataset}, {updates:,} updates"
+    runs, settings = results["runs"], results["settings"]
+    parts = [
+        f"# Deep autoencoders: {settings['dataset']}, {settings['updates']:,} updates",
+        "\n".join(["```sh", *results["commands"], "```"]),
+        conditions(settings),
+        errors_table(runs, settings["dataset"]),
+        order_of(best_runs(runs), settings),
+        finish_table(best_runs(runs), settings),
+        scales_table(runs, settings["dataset"]),
+        f"## Notes\n\n{notes}" if notes else "",
+        *(f"![{name.removesuffix('.png')}]({name})" for name in figures_of(results)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def conditions(settings):
+    """Return what holds for all runs, in words."""
+    steps = (settings["updates"] - settings["finish"]) // settings["period"] + 1
     machine = ", ".join(
         f"{name} {settings[name]}"
         for name in ("keras", settings["backend"], "device")
         if name in settings
     )
-    first = [
-        f"`{command}`",
+    return (
         f"Squared error summed over pixels, the mean over {settings['images']:,} training "
         f"images, with the best of the learning rates tried. {machine}. The loss is "
         f"{settings['loss']}, the code {settings['code']}. The paper's runs have 750,000 "
         f"updates. Momentum rises every {settings['period']} updates (the paper: 250) and, "
-        f"before the finish, to at most {1 - 0.5 / steps:.4f}.",
-        table(
-            ["method", "largest momentum", "learning rate", "error", "paper, Table 1"],
+        f"before the finish, to at most {1 - 0.5 / steps:.4f}."
+    )
+
+
+def errors_table(runs, dataset):
+    """Return Table 1, ours and the paper's."""
+    rates = {}
+    for run in runs:
+        rates.setdefault((run["method"], run["momentum"]), set()).add(run["learning_rate"])
+    rows = []
+    for run in best_runs(runs):
+        key = run["method"], run["momentum"]
+        others = sorted(rates[key] - {run["learning_rate"]}, reverse=True)
+        rows.append(
             [
-                [
-                    run["method"],
-                    f"{run['momentum']:g}",
-                    f"{run['learning_rate']:g}",
-                    number_of(run["error"]),
-                    number_of(TABLE_1[dataset].get((run["method"], run["momentum"]))),
-                ]
-                for run in rows
-            ],
-        ),
-        order_of(rows, dataset),
-    ]
-    finishes = [run for run in rows if run["method"] == "NAG" and run["before"] is not None]
-    if finishes:
-        best = min(finishes, key=final_error)
-        before, after = TABLE_2[dataset]
-        heading = f"NAG, {best['momentum']:g}"
-        first += [
-            f"The last {settings['finish']:,} updates have a momentum of at most 0.9:",
-            table(
-                [heading, "here", "paper, Table 2"],
-                [
-                    ["before", number_of(best["before"]), number_of(before)],
-                    ["after", number_of(best["error"]), number_of(after)],
-                ],
-            ),
-        ]
-    scales = sorted({run["scale"] for run in runs})
-    if len(scales) > 1:
-        by_scale = {s: [run for run in runs if run["scale"] == s] for s in scales}
-        cells = [
-            [
-                f"{scale:g}",
-                number_of(min(by_scale[scale], key=final_error)["error"]),
-                number_of(TABLE_3.get(scale) if dataset == "curves" else None),
+                run["method"],
+                f"{run['momentum']:g}",
+                f"{run['learning_rate']:g}",
+                ", ".join(f"{rate:g}" for rate in others) or "-",
+                number_of(run["error"]),
+                number_of(TABLE_1[dataset].get(key)),
             ]
-            for scale in scales
-        ]
-        first += [
-            "By the scale of the initial weights, the best of all runs with it:",
-            table(["scale", "error", "paper, Table 3"], cells),
-        ]
-    return "\n\n".join([title, *first, "![Errors over updates, and at the end](curves.png)\n"])
+        )
+    head = ["method", "largest momentum", "learning rate", "others tried", "error"]
+    return table([*head, "paper, Table 1"], rows)
 
 
 def best_runs(runs):
@@ -122,21 +116,96 @@ def best_runs(runs):
     return [min(group, key=final_error) for group in groups.values()]
 
 
-def order_of(rows, dataset):
-    """Return a sentence: the methods from the least error to the largest, here and there."""
-    best = {}
+def order_of(rows, settings):
+    """Return which differences between the methods of Table 1 are seen, as a list."""
+    best, theirs = {}, {}
     for run in sorted(rows, key=final_error):
-        best.setdefault(run["method"], run)
-    here = ", ".join(f"{name} {number_of(run['error'])}" for name, run in best.items())
-    there = {}
-    for (name, _), error in sorted(TABLE_1[dataset].items(), key=lambda item: item[1]):
-        there.setdefault(name, error)
-    paper = ", ".join(f"{name} {number_of(error)}" for name, error in there.items())
-    return f"From best to worst: {here}. In the paper: {paper}."
+        best.setdefault(run["method"], final_error(run))
+    for (name, _), error in TABLE_1[settings["dataset"]].items():
+        theirs[name] = min(error, theirs.get(name, math.inf))
+    lines = []
+    for method, other in itertools.combinations(sorted(theirs, key=theirs.get), 2):
+        if method in best and other in best:
+            lines.append(
+                f"- {method} better than {other} ({theirs[method]:g} against "
+                f"{theirs[other]:g} in the paper): {verdict(best[method], best[other])}."
+            )
+    if not lines:
+        return ""
+    return "\n".join(["The order of the methods, each at its best:", "", *lines])
+
+
+def verdict(error, other):
+    """Return whether one error is less than another."""
+    told = f"{number_of(error)} against {number_of(other)}"
+    if error == other or abs(error - other) < ALIKE * other:
+        return f"**not seen**, {told} is no difference of {ALIKE:.0%}"
+    return f"**seen**, {told}" if error < other else f"**the other way round**, {told}"
+
+
+def finish_table(rows, settings):
+    """Return Table 2, ours and the paper's, for the best momentum of Nesterov's form."""
+    finishes = [run for run in rows if run["method"] == "NAG" and run["before"] is not None]
+    if not finishes:
+        return ""
+    best = min(finishes, key=final_error)
+    before, after = TABLE_2[settings["dataset"]]
+    return "\n\n".join(
+        [
+            f"The last {settings['finish']:,} updates have a momentum of at most 0.9:",
+            table(
+                [f"NAG, {best['momentum']:g}", "here", "paper, Table 2"],
+                [
+                    ["before", number_of(best["before"]), number_of(before)],
+                    ["after", number_of(best["error"]), number_of(after)],
+                ],
+            ),
+        ]
+    )
+
+
+def by_scale(runs):
+    """Return the runs alike in all but the scale that have most scales, the best of such."""
+    groups = {}
+    for run in runs:
+        key = run["method"], run["momentum"], run["learning_rate"]
+        groups.setdefault(key, []).append(run)
+    most = max(groups.values(), key=lambda group: (len(group), -min(map(final_error, group))))
+    return sorted(most, key=lambda run: run["scale"])
+
+
+def scales_table(runs, dataset):
+    """Return Table 3, ours and the paper's, where there are several scales."""
+    mine = by_scale(runs)
+    if len(mine) == 1:
+        return ""
+    paper = TABLE_3 if dataset == "curves" else {}
+    cells = [
+        [f"{r['scale']:g}", number_of(r["error"]), number_of(paper.get(r["scale"]))]
+        for r in mine
+    ]
+    text = (
+        f"By the scale of the initial weights, {name_of(mine[0])}, learning rate "
+        f"{mine[0]['learning_rate']:g}:"
+    )
+    return "\n\n".join([text, table(["scale", "error", "paper, Table 3"], cells)])
+
+
+def name_of(run):
+    return f"{run['method']} {run['momentum']:g}" if run["momentum"] else run["method"]
 
 
 def final_error(run):
     return math.inf if run["diverged"] else run["error"]
+
+
+def figures_of(results):
+    """Return the pictures by the names of their files."""
+    runs, settings = results["runs"], results["settings"]
+    figures = {"curves.png": curves_figure(runs, settings)}
+    if len(by_scale(runs)) > 1:
+        figures["scales.png"] = scales_figure(by_scale(runs), settings["dataset"])
+    return figures
 
 
 def number_of(error):
@@ -158,9 +227,9 @@ def curves_figure(runs, settings):
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     for run in rows:
         number = momenta.index(run["momentum"]) if run["momentum"] else -1
-        label = f"{run['method']} {run['momentum']:g}" if run["momentum"] else run["method"]
         style = STYLES[number % len(STYLES)]
-        left.semilogy(*zip(*run["curve"]), style, color=COLORS[run["method"]], label=label)
+        look = {"color": COLORS[run["method"]], "label": name_of(run)}
+        left.semilogy(*zip(*run["curve"]), style, **look)
     low = settings["updates"] - settings["finish"]
     left.axvline(low, color="0.6", linewidth=0.8)
     left.annotate("low momentum", (low, 0.97), xycoords=("data", "axes fraction"), fontsize=8)
@@ -191,4 +260,26 @@ def curves_figure(runs, settings):
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
+    return figure
+
+
+def scales_figure(runs, dataset):
+    """Draw the error at the end over the scale of the initial weights."""
+    figure = Figure(figsize=(6.2, 4.4), layout="constrained")
+    axes = figure.subplots()
+    mine = {run["scale"]: run["error"] for run in runs if run["error"] is not None}
+    axes.loglog(list(mine), list(mine.values()), "o-", color="#0072B2", label="here")
+    if dataset == "curves":
+        axes.loglog(*zip(*TABLE_3.items()), "x:", color="black", label="paper, Table 3")
+    scales = sorted({*mine, *(TABLE_3 if dataset == "curves" else ())})
+    axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
+    axes.minorticks_off()
+    axes.set(
+        title=f"{dataset}: {name_of(runs[0])}",
+        xlabel="scale of the initial weights",
+        ylabel="squared error of an image",
+    )
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)
     return figure

@@ -17,10 +17,11 @@ largest, and is at most 0.9 in the last updates (`--finish`). The paper's equati
 are never reached. A run whose loss is no number ends there, and counts as the worst.
 
 Errors are the paper's: squared errors summed over pixels, the mean over training images. They
-are measured at w, not at the look-ahead. The output directory receives curves.png, report.md,
-which has the tables beside the paper's, and results.json, which holds:
+are measured at w, not at the look-ahead. The output directory receives report.md, which has
+the tables beside the paper's, curves.png, scales.png where there are several, and results.json,
+which holds:
 
-    command   the command line
+    commands  the command lines that made the runs, of the paths of data their last part
     settings  what all runs share: the options, the backend, its device, the versions
     runs      one for each combination: method, momentum (the largest), learning_rate, scale,
               updates (done), seconds (of training), diverged, before (the error before the
@@ -28,13 +29,13 @@ which has the tables beside the paper's, and results.json, which holds:
               error on the first images]
 
 After an interruption the same command goes on from the last point of a curve, with what it
-finds in the output's folder `runs`. Methods, momenta, rates and scales may be added later;
-other settings may not change.
+finds in the output's folder `runs`. Methods, momenta, rates and scales may be added later, and
+join the results; other settings may not change. A file notes.md in the output directory
+becomes part of the report.
 """
 
 import argparse
 import itertools
-import json
 import math
 import shlex
 import sys
@@ -44,13 +45,13 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from autoencoder_report import curves_figure, number_of, report_of
+from autoencoder_report import figures_of, number_of, report_of
 from rich import print
 from rich.markdown import Markdown
 
-import keras_momentum_rnn
 from keras_momentum_rnn.experiments.arguments import folder, positive
 from keras_momentum_rnn.experiments.comparison import progress_bar
+from keras_momentum_rnn.experiments.settings import check_same, surroundings
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
 from keras_momentum_rnn.tasks.autoencoders import (
@@ -74,31 +75,41 @@ EVALUATION_BATCH = 1000
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    settings = shared_settings(options)
-    claim(options.output / "runs", settings)
-    runs = train_all(options, load(options))
-    command = shlex.join(["python", "examples/deep_autoencoders.py", *argv])
-    report = report_of(runs, settings, command)
-    with replaced(options.output / "curves.png") as path:
-        curves_figure(runs, settings).savefig(path, dpi=120)
+    results = read_json(options.output / "results.json", {"commands": [], "runs": []})
+    results["settings"] = claim(options)
+    train_all(options, load(options))
+    results["commands"] = list(dict.fromkeys([*results["commands"], command(argv, options)]))
+    results["runs"] = finished_runs(options.output / "runs")
+    notes = options.output / "notes.md"
+    report = report_of(results, notes.read_text().strip() if notes.exists() else "")
+    for name, figure in figures_of(results).items():
+        with replaced(options.output / name) as path:
+            figure.savefig(path, dpi=120)
     with replaced(options.output / "report.md") as path:
         path.write_text(report)
-    results = {"command": command, "settings": settings, "runs": runs}
     write_json(options.output / "results.json", results)
     print(Markdown(report))
-    print(f"results.json, report.md and curves.png are in {options.output}")
+    print(f"results.json, report.md and pictures are in {options.output}")
 
 
-def claim(state, settings):
-    """Make `state` the folder of runs with these settings, or refuse if it has others."""
-    path = state / "settings.json"
-    if different := differences(read_json(path, settings), settings):
-        sys.exit(
-            f"{state.parent} holds runs with other settings; remove it or choose another "
-            f"--output:{''.join(different)}"
-        )
+def claim(options):
+    """Return the settings, and make the output the folder of runs with them alone."""
+    settings, state = shared_settings(options), options.output / "runs"
+    check_same(
+        options.output, differences(read_json(state / "settings.json", settings), settings)
+    )
     state.mkdir(parents=True, exist_ok=True)
-    write_json(path, settings)
+    write_json(state / "settings.json", settings)
+    return settings
+
+
+def command(argv, options):
+    """Return the command line, of the paths of data their last part alone."""
+    paths = [path for path in (options.data_dir, options.data) if path is not None]
+    shown = list(argv)
+    for path in paths:
+        shown = [argument.replace(str(path), path.name) for argument in shown]
+    return shlex.join(["python", "examples/deep_autoencoders.py", *shown])
 
 
 def parse(argv):
@@ -150,15 +161,8 @@ def parse(argv):
 def shared_settings(options):
     """Return what must be equal for runs to be compared."""
     names = ["dataset", "images", "loss", "code", "updates", "period", "finish", "every"]
-    backend = keras.config.backend()
-    return {
-        **{name: getattr(options, name) for name in [*names, "batch_size", "seed"]},
-        "backend": backend,
-        "device": str(keras.ops.zeros(1).device),
-        "keras_momentum_rnn": keras_momentum_rnn.__version__,
-        "keras": keras.__version__,
-        backend: sys.modules[backend].__version__,
-    }
+    told = {name: getattr(options, name) for name in [*names, "batch_size", "seed"]}
+    return {**told, **surroundings()}
 
 
 def load(options):
@@ -229,7 +233,7 @@ def combinations(options):
 
 
 def train_all(options, images):
-    """Return the finished runs."""
+    """Bring every run that the options name to its end."""
     state = options.output / "runs"
     runs = [read_run(state, run) for run in combinations(options)]
     with progress_bar("update") as progress:
@@ -241,7 +245,6 @@ def train_all(options, images):
                 after_updates = partial(progress.advance, task)
                 after_updates(train(run, state, options, images, after_updates))
             progress.console.print(f"{name_of(run)}: {number_of(run['error'])}")
-    return runs
 
 
 def train(run, state, options, images, after_updates):
@@ -304,8 +307,20 @@ def error_of(model, images):
 
 def read_run(state, run):
     """Return a run as far as it has come."""
-    path = state / f"{name_of(run)}.json"
-    return json.loads(path.read_text()) if path.exists() else run
+    return read_json(state / f"{name_of(run)}.json", run)
+
+
+def finished_runs(state):
+    """Return all runs that came to their end, those of earlier calls too."""
+    paths = (path for path in state.glob("*.json") if path.name != "settings.json")
+    runs = [run for run in map(read_json, paths) if finished(run)]
+    return sorted(runs, key=place_of)
+
+
+def place_of(run):
+    """Return what orders runs: as they stand in Table 1, then by rate and scale."""
+    method = METHODS.index(run["method"])
+    return method, run["momentum"], -run["learning_rate"], run["scale"]
 
 
 def finished(run):
@@ -327,3 +342,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("Interrupted. The same command goes on from here.")
+    except (ValueError, OSError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")

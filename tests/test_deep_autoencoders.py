@@ -40,7 +40,7 @@ def run(example, output, *arguments):
 
 def test_results_and_an_interruption(example, tmp_path, monkeypatch):
     whole = run(example, tmp_path / "whole", "--methods", "NAG")
-    assert set(whole) == {"command", "settings", "runs"}
+    assert set(whole) == {"commands", "settings", "runs"}
     (nag,) = whole["runs"]
     assert [point[0] for point in nag["curve"]] == [0, 3, 4, 6]  # 4: where the finish begins
     assert nag["curve"][2][1] == pytest.approx(nag["before"])  # 50 images: all of them
@@ -64,6 +64,25 @@ def test_results_and_an_interruption(example, tmp_path, monkeypatch):
     assert again["runs"][0]["error"] == pytest.approx(nag["error"], rel=1e-5)
 
 
+def test_runs_of_several_calls_stand_in_one_report(example, tmp_path):
+    first = run(example, tmp_path, "--methods", "SGD")
+    both = run(example, tmp_path, "--methods", "NAG", "--scales", "1", "2")
+    assert both["runs"][:1] == first["runs"]
+    names = [(r["method"], r["scale"], r["updates"]) for r in both["runs"]]
+    assert names == [("SGD", 1, 6), ("NAG", 1, 6), ("NAG", 2, 6)]
+    assert len(both["commands"]) == 2
+    assert (tmp_path / "scales.png").exists()
+    with pytest.raises(ValueError, match=r"other settings.*\n  period: 1 there, 2 now"):
+        run(example, tmp_path, "--period=2")
+
+
+def test_commands_show_the_last_part_of_paths_alone(example, tmp_path):
+    argv = ["--data-dir", str(tmp_path), f"--data-dir={tmp_path}", "--dataset=mnist"]
+    shown = example.command(argv, example.parse(argv))
+    name = tmp_path.name
+    assert shown.endswith(f".py --data-dir {name} --data-dir={name} --dataset=mnist")
+
+
 def test_a_run_that_diverges_ends_there_and_is_not_chosen(example, tmp_path):
     data = tmp_path / "faces.npy"
     np.save(data, np.random.default_rng(0).normal(size=(50, 625)))
@@ -74,7 +93,7 @@ def test_a_run_that_diverges_ends_there_and_is_not_chosen(example, tmp_path):
         (False, 6, 0),
     ]
     report = (tmp_path / "out" / "report.md").read_text()
-    assert "| SGD | 0 | 0.0001 |" in report and "1e+30" not in report
+    assert "| SGD | 0 | 0.0001 | 1e+30 |" in report
 
 
 def test_batches_of_an_epoch_have_each_image_once(example):
@@ -136,7 +155,7 @@ def record(method, momentum, rate, error, scale=1.0, before=None):
 
 
 def test_report_chooses_the_best_rate_and_tells_the_order(example):
-    from autoencoder_report import curves_figure, report_of
+    from autoencoder_report import figures_of, report_of
 
     runs = [
         record("SGD", 0, 0.01, 0.7),
@@ -146,19 +165,50 @@ def test_report_chooses_the_best_rate_and_tells_the_order(example):
         record("NAG", 0.9, 0.001, 0.4, before=0.6),
         record("NAG", 0.99, 0.001, 0.2, before=0.9),
         record("NAG", 0.99, 0.001, 16.0, scale=0.5),
+        record("NAG", 0.9, 0.001, 0.1, scale=0.5),
+        record("NAG", 0.9, 0.001, None, scale=4.0),
     ]
     settings = example.shared_settings(example.parse([]))
-    report = report_of(runs, settings, "python it.py")
-    assert "| NAG | 0.9 | 0.01 | 0.25 | 0.16 |" in report
-    assert "| NAG | 0.99 | 0.001 | 0.2 | 0.096 |" in report
-    assert "| SGD | 0 | 0.01 | 0.7 | 0.48 |" in report
-    assert "From best to worst: NAG 0.2, CM 0.3, SGD 0.7." in report
-    assert "In the paper: NAG 0.074, CM 0.1, SGD 0.48." in report
+    results = {"commands": ["python it.py"], "runs": runs, "settings": settings}
+    report = report_of(results, "A note.")
+    assert "| NAG | 0.9 | 0.01 | 0.001 | 0.25 | 0.16 |" in report
+    assert "| NAG | 0.99 | 0.001 | - | 0.2 | 0.096 |" in report
+    assert "| SGD | 0 | 0.01 | 0.05 | 0.7 | 0.48 |" in report
+    assert "- NAG better than CM (0.074 against 0.1 in the paper): **seen**, 0.2 aga" in report
+    assert (
+        "- CM better than SGD (0.1 against 0.48 in the paper): **seen**, 0.3 against" in report
+    )
+    assert "python it.py" in report and "A note." in report
     assert "| before | 0.9 | 0.096 |" in report and "| after | 0.2 | 0.074 |" in report
-    assert "| 0.5 | 16 | 16 |" in report and "| 1 | 0.2 | 0.074 |" in report
+    # Those of one momentum and rate that has most scales, and not the best at each.
+    assert "NAG 0.9, learning rate 0.001:" in report
+    assert "| 0.5 | 0.1 | 16 |\n| 1 | 0.4 | 0.074 |\n| 4 | - | 0.35 |" in report
     # By equation 5 with a period of 250, at update 4,000 of 5,000.
     assert "at most 0.9706" in report
-    assert len(curves_figure(runs, settings).axes) == 2
+    figures = figures_of(results)
+    assert len(figures["curves.png"].axes) == 2
+    ours, paper = figures["scales.png"].axes[0].lines
+    assert ours.get_xydata().tolist() == [[0.5, 0.1], [1, 0.4]]
+    assert paper.get_xydata().tolist()[2] == [1, 0.074]
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ({"SGD": 0.7, "CM": 0.7}, "**not seen**, 0.7 against 0.7 is no difference of 5%"),
+        ({"SGD": 0.7, "CM": 0.68}, "**not seen**, 0.68 against 0.7 is no difference of 5%"),
+        ({"SGD": 0.7, "CM": 0.8}, "**the other way round**, 0.8 against 0.7"),
+        ({"SGD": 0.7, "CM": None}, "**the other way round**, inf against 0.7"),
+        ({"SGD": None, "CM": 0.8}, "**seen**, 0.8 against inf"),
+    ],
+)
+def test_order_is_told_as_it_is(example, errors, words):
+    from autoencoder_report import order_of
+
+    rows = [record(name, 0.9, 0.01, error) for name, error in errors.items()]
+    text = order_of(rows, example.shared_settings(example.parse([])))
+    (line,) = [line for line in text.splitlines() if line.startswith("-")]
+    assert line == f"- CM better than SGD (0.1 against 0.48 in the paper): {words}."
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ MODULES = ["keras_momentum_rnn"] + [
     for module in pkgutil.walk_packages(keras_momentum_rnn.__path__, "keras_momentum_rnn.")
     if not module.name.endswith("__main__")
 ]
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+PAGES = [page for page in (ROOT / "README.md", *ROOT.glob("docs/*.md")) if page.exists()]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -33,11 +34,20 @@ def test_public_layers_show_an_example():
             assert "Reference" in cls.__doc__, name
 
 
-@pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
-def test_readme_examples(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_the_pages(page, tmp_path, monkeypatch):
+    """Those of a checkout: an installed package has none."""
     monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert examples
     scope = {}
-    for example in examples:
+    for example in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
         exec(example, scope)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_of_the_pages_exist(page):
+    for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_readme_shows_examples():
+    assert all("```python" in page.read_text() for page in PAGES if page.name == "README.md")

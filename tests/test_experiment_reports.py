@@ -294,3 +294,36 @@ def test_types_of_arguments():
     assert assignment("permute=True") == ("permute", True)
     assert widths("32") == (None, 32) and widths("MCRM=85") == ("MCRM", 85)
     assert widths("LSTM=400,200") == ("LSTM", (400, 200))
+
+
+def test_without_an_lstm_nothing_is_told_of_it():
+    with_it = report.scores(results(LSTM + FAST))
+    assert "epochs to LSTM's best" in with_it and "until the LSTM's best" in with_it
+    without = report.scores(results(FAST))
+    assert "LSTM's best" not in without
+    head, rule, row = without.splitlines()[:3]
+    assert head.count("|") == rule.count("|") == row.count("|")
+
+
+def test_a_row_of_one_momentum_stands_beside_the_papers():
+    found = published("memory20", "SimpleRNN")
+    values = {
+        name: [result.value for result in report.of_column(found, name)]
+        for name in ("SimpleRNN 0.995N", "SimpleRNN 0.98M at 0.001", "SimpleRNN 0")
+    }
+    assert list(values.values()) == [[0.00005], [0.0017], [5.37]]
+    assert report.of_column(found, "SimpleRNN") == found
+
+
+def test_arguments_of_a_layer_are_told_in_words():
+    values = {
+        "units": {"a": 1},
+        "kernel_initializer": {"class_name": "a>Echo", "config": {"fan_in": 15}},
+        "momentum": {"class": "Warm", "momentum": 0.9, "steps": 3},
+        "class": "SGD",
+    }
+    assert report.listed(values) == (
+        "units {'a': 1}, kernel_initializer Echo (fan_in 15), "
+        "momentum Warm (momentum 0.9, steps 3), SGD"
+    )
+    assert report.listed({}) == "its defaults"

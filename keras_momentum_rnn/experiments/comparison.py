@@ -11,7 +11,6 @@ runs/          the best model of each run, and the state of a run that is not fi
 
 import os
 import shutil
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ import keras
 from rich import print
 from rich import progress as bars
 
-import keras_momentum_rnn
 from keras_momentum_rnn.experiments import devices, report, summary, training
+from keras_momentum_rnn.experiments.settings import check_same, surroundings
 from keras_momentum_rnn.tasks import Task
 from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
 
@@ -81,7 +80,7 @@ class Comparison:
 
     def settings(self):
         """Return what must be equal for runs to be compared."""
-        task, backend = self.task, keras.config.backend()
+        task = self.task
         return {
             "task": task.name,
             "options": {name: shown(value) for name, value in task.options.items()},
@@ -93,12 +92,8 @@ class Comparison:
             "larger_is_better": task.larger_is_better,
             "chance": task.chance,
             "chance_means": task.chance_means,
-            "backend": backend,
-            "device": str(keras.ops.zeros(1).device),
             "devices": self.devices,
-            "keras_momentum_rnn": keras_momentum_rnn.__version__,
-            "keras": keras.__version__,
-            backend: sys.modules[backend].__version__,
+            **surroundings(),
         }
 
 
@@ -164,11 +159,7 @@ def check_settings(results, comparison):
         setup = comparison.setups.get(run["layer"])
         if setup is not None:
             different += differences(run["setup"], setup.described())
-    if different:
-        raise ValueError(
-            f"{comparison.output} holds runs with other settings; remove it or choose another "
-            "output:" + "".join(dict.fromkeys(different))
-        )
+    check_same(comparison.output, different)
 
 
 def write_results(results, comparison):

@@ -26,8 +26,8 @@ OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 def styles(names):
     """Return colour and line of each layer."""
-    cycle = itertools.cycle(OTHERS)
-    return {name: STYLES[name] if name in STYLES else (next(cycle), "-") for name in names}
+    looks = itertools.cycle((color, line) for line in ("-", "--", ":") for color in OTHERS)
+    return {name: STYLES[name] if name in STYLES else next(looks) for name in names}
 
 
 def losses_figure(results, title):

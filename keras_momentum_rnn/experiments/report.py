@@ -3,7 +3,13 @@
 from pathlib import Path
 
 from keras_momentum_rnn.experiments import claims, plots
-from keras_momentum_rnn.experiments.summary import mean_and_spread, number, progress_text
+from keras_momentum_rnn.experiments.summary import (
+    BASELINE,
+    has_baseline,
+    mean_and_spread,
+    number,
+    progress_text,
+)
 from keras_momentum_rnn.tasks.paper_results import published
 from keras_momentum_rnn.writing import replaced
 
@@ -57,28 +63,34 @@ def scores(results):
     settings = results["settings"]
     metric, variant = settings["metric"], settings["options"].get("variant")
     theirs = {
-        row["layer"]: published(settings["task"], layer_class(results, row["layer"]), variant)
+        row["layer"]: of_column(
+            published(settings["task"], layer_class(results, row["layer"]), variant),
+            row["layer"],
+        )
         for row in results["summary"]
     }
-    lines = [
-        f"| layer | units | parameters | test {metric} | range | epochs to LSTM's best | "
-        "papers |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    raced = has_baseline(results)
+    head = ["layer", "units", "parameters", f"test {metric}", "range"]
+    head += [f"epochs to {BASELINE}'s best"] if raced else []
+    head += ["papers"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for row in results["summary"]:
         spread = "-"
         if row["test_range"]:
             spread = " to ".join(number(value) for value in row["test_range"])
         lines.append(
             f"| {row['layer']} | {row['units']} | {row['parameters']:,} | "
-            f"{mean_and_spread(row)} | {spread} | {progress_text(row)} | "
+            f"{mean_and_spread(row)} | {spread} | "
+            f"{progress_text(row) + ' | ' if raced else ''}"
             f"{', '.join(map(cell, theirs[row['layer']])) or '-'} |"
         )
     seeds = max(row["runs"] for row in results["summary"])
     text = (
         f"Test {metric} of the epoch that is best on validation: mean, standard deviation "
-        f"and range of {seeds} seeds. In brackets seconds of training until the LSTM's best."
+        f"and range of {seeds} seeds."
     )
+    if raced:
+        text += f" In brackets seconds of training until the {BASELINE}'s best."
     chance = settings["chance"].get(metric)
     if chance is not None:
         text += f" Chance: {number(chance)} ({settings['chance_means']})."
@@ -86,6 +98,12 @@ def scores(results):
     if sources:
         text += f" Papers: {'; '.join(sources)}; sizes and budgets there are others."
     return "\n".join(lines) + "\n\n" + text
+
+
+def of_column(found, layer):
+    """Return published numbers; of those by momentum the one that a layer's name ends with."""
+    named = [result for result in found if result.what.split()[-1:] == layer.split()[1:2]]
+    return named or found
 
 
 def layer_class(results, layer):
@@ -141,6 +159,17 @@ def training(results):
 def listed(values):
     """Return a dict as text, of a class its name alone."""
     told = [
-        f"{value}" if name == "class" else f"{name} {value}" for name, value in values.items()
+        f"{value}" if name == "class" else f"{name} {shown(value)}"
+        for name, value in values.items()
     ]
     return ", ".join(told) or "its defaults"
+
+
+def shown(value):
+    """Return an argument as text: of an object, described as a dict, its name and numbers."""
+    if not isinstance(value, dict) or not {"class", "class_name"} & {*value}:
+        return f"{value}"
+    numbers = {**value, **value.get("config", {})}
+    numbers.pop("config", None)
+    name = numbers.pop("class", None) or numbers.pop("class_name").rpartition(">")[2]
+    return f"{name} ({', '.join(f'{key} {number}' for key, number in numbers.items())})"

@@ -80,6 +80,10 @@ def best(results):
     return {name: run[name] for name in ("layer", "seed", "test")}
 
 
+def has_baseline(results):
+    return BASELINE in layers(results["runs"])
+
+
 def sentence(run, metric):
     """Return the end of a run in words."""
     if run["test"] is None:
@@ -113,7 +117,8 @@ def table(results, title):
     metric = results["settings"]["metric"]
     drawn = Table(title=title)
     drawn.add_column("Layer")
-    late = ("Epochs to\nLSTM's best", "Seconds\nper epoch")
+    raced = has_baseline(results)
+    late = (["Epochs to\nLSTM's best"] if raced else []) + ["Seconds\nper epoch"]
     for column in ("Units", "Parameters", f"Test {metric}", *late):
         drawn.add_column(column, justify="right")
     for row in results["summary"]:
@@ -123,7 +128,7 @@ def table(results, title):
             str(row["units"]),
             f"{row['parameters']:,}",
             mean_and_spread(row),
-            progress_text(row),
+            *([progress_text(row)] if raced else []),
             "-" if seconds is None else f"{seconds:.2f}",
         )
     return drawn

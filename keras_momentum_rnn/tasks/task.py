@@ -260,7 +260,8 @@ class Task:
                 `return_sequences=True`, the last with `**task.layer_arguments`.
             batch_size: positive integer, which a stateful task needs and the others ignore.
             **options: for words and characters those of
-                `keras_momentum_rnn.tasks.language_model.language_model`.
+                `keras_momentum_rnn.tasks.language_model.language_model`, else arguments of
+                the read-out, a `keras.layers.Dense`, such as `kernel_initializer`.
 
         Raises:
             ValueError: if there is no layer, or one does not return what the next one takes; if
@@ -329,7 +330,9 @@ class Task:
 
 
 def sequence_model(input_shape, outputs, symbols=None):
-    """Return a function (layers) -> model: input, layers, Dense(outputs).
+    """Return a function (layers, **options) -> model: input, layers, Dense(outputs).
+
+    The options are those of the read-out: the names of arguments of `keras.layers.Dense`.
 
     Args:
         input_shape: shape of one sample.
@@ -338,7 +341,7 @@ def sequence_model(input_shape, outputs, symbols=None):
             one-hot.
     """
 
-    def build(layers):
+    def build(layers, **options):
         one_hot = []
         if symbols is not None:
             identity = keras.layers.Embedding(
@@ -347,6 +350,7 @@ def sequence_model(input_shape, outputs, symbols=None):
             one_hot = [identity]
         dtype = None if symbols is None else "int32"
         inputs = keras.Input(input_shape, dtype=dtype)
-        return keras.Sequential([inputs, *one_hot, *layers, keras.layers.Dense(outputs)])
+        read_out = keras.layers.Dense(outputs, **options)
+        return keras.Sequential([inputs, *one_hot, *layers, read_out])
 
     return build

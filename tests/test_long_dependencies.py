@@ -1,0 +1,205 @@
+"""Table 5 of Sutskever et al. (2013) as a comparison: starts, chunks, pilots, report."""
+
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+from harness import array
+
+from keras_momentum_rnn.experiments import long_dependencies, training
+from keras_momentum_rnn.experiments.momentum_table import Row, row_of, table
+
+TINY = ["--updates=6", "--pilot=4", "--every=2", "--units=4"]
+SMALL = {"adding": ["steps=20"], "memory20": ["blanks=3"]}
+
+
+def options_of(task, *arguments):
+    small = ["--set", *SMALL[task], "held_out=40"]
+    return long_dependencies.parse([task, *TINY, *arguments, *small])
+
+
+def setup_of(options, row, rate=0.1, updates=6):
+    return long_dependencies.new_setup(options, row, rate, updates)
+
+
+@pytest.mark.parametrize("task", ["adding", "memory20"])
+def test_networks_start_as_table_4_says(task):
+    options = long_dependencies.parse([task, "--every=20"])
+    loaded = long_dependencies.load(options)
+    assert (len(loaded.train), loaded.input_shape[0]) == (2000, 80 if task == "adding" else 100)
+    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"), updates=50_000)
+    assert (setup.batch_size, setup.epochs) == (100, 2500)
+    models = [training.new_model(loaded, setup) for _ in range(2)]
+    recurrent, read_out = models[0].layers[-2:]
+    scale = 0.001 if task == "adding" else 0.1
+    assert array(recurrent.cell.kernel).std() == pytest.approx(scale, rel=0.15)
+    kernels = [array(model.layers[-1].kernel) for model in models]
+    assert kernels[0].std() == pytest.approx(0.1, rel=0.2)
+    assert not np.allclose(*kernels)
+    _, y = loaded.train.batches(1000)[0]
+    if task == "adding":
+        expected = [y.mean()]
+    else:
+        expected = np.log(np.bincount(y.ravel(), minlength=6) / y.size)
+    np.testing.assert_allclose(array(read_out.bias), expected, atol=0.06)
+
+
+def test_momentum_warms_up_and_has_both_forms():
+    options = options_of("adding", "--momenta", "0", "0.98")
+    rows = {str(row): row for row in long_dependencies.rows(options)}
+    assert list(rows) == ["SimpleRNN 0", "SimpleRNN 0.98N", "SimpleRNN 0.98M"]
+    for name, expected in {"0": (0, 0), "0.98N": (0.9, 0.98), "0.98M": (0.9, 0.98)}.items():
+        row = rows[f"SimpleRNN {name}"]
+        assert row_of(str(row)) == row
+        optimizer = setup_of(options, row, 0.01).new_optimizer()
+        assert optimizer.nesterov == (row.form == "N")
+        assert float(optimizer.learning_rate) == pytest.approx(0.01)
+        momenta = []
+        for step in (999, 1000):
+            optimizer.iterations.assign(step)
+            momenta.append(float(optimizer.momentum))
+        assert momenta == pytest.approx(expected)
+
+
+def same_curves(got, expected):
+    for one, other in zip(got["curve"], expected["curve"], strict=True):
+        assert one == pytest.approx({**other, "seconds": one["seconds"]}, rel=1e-5, abs=1e-7)
+
+
+def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch):
+    """Nesterov's form leaves the look-ahead at the end of each epoch, and goes back to it."""
+    options = options_of("memory20", "--layers", "SimpleRNN")
+    task = long_dependencies.load(options)
+    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"))
+    run = training.new_run("parts", 0, setup)
+    training.train(run, setup, task, tmp_path / "whole")
+
+    def trained_at_once(callbacks, epochs_at_once):
+        keras.utils.set_random_seed(0)
+        model = training.new_model(task, setup)
+        for first in range(0, setup.epochs, epochs_at_once):
+            last = first + epochs_at_once
+            task.fit(model, 100, last, initial_epoch=first, callbacks=callbacks(), verbose=0)
+        return task.evaluate(model, "test", 40)
+
+    at_once = trained_at_once(list, setup.epochs)
+    assert run["curve"][-1]["test_loss"] == pytest.approx(at_once["loss"], rel=1e-5)
+    without = trained_at_once(list, 1)
+    assert abs(without["loss"] - at_once["loss"]) > 1e-4 * at_once["loss"]
+
+    original, calls = np.savez, []
+
+    def killed(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    parts = training.new_run("parts", 0, setup)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(np, "savez", killed)
+        training.train(parts, setup, task, tmp_path / "parts")
+    parts = training.new_run("parts", 0, setup)
+    training.train(parts, setup, task, tmp_path / "parts")
+    same_curves(parts, run)
+
+
+def test_a_pilot_chooses_the_learning_rate(tmp_path):
+    command = ["adding", *TINY, "--set", "steps=20", "held_out=40", f"--output={tmp_path}"]
+    rates = ["--learning-rates", "1e30", "1e-9", "0.1"]
+    results = long_dependencies.main([*command, *rates, "--momenta", "0.9", "--forms", "N"])
+    pilot = json.loads((tmp_path / "pilot" / "results.json").read_text())
+    told = {
+        run["setup"]["optimizer"]["learning_rate"]: run["curve"][-1]["validation_loss"]
+        for run in pilot["runs"]
+        if not run["diverged"]
+    }
+    assert sorted(told) == [1e-9, 0.1] and told[1e-9] != told[0.1]
+    (run,) = results["runs"]
+    assert run["setup"]["optimizer"]["learning_rate"] == min(told, key=told.get)
+    assert "1e+30 (inf)" in run["setup"]["source"]
+    assert len(run["curve"]) == 3
+
+    layers = ["--layers", "SimpleRNN", "AdamRNN"]
+    more = long_dependencies.main(
+        [*command, *rates, "--momenta", "0.9", "--forms", "N", *layers]
+    )
+    assert more["runs"][0] == run
+    assert [r["layer"] for r in more["runs"]] == ["SimpleRNN 0.9N", "AdamRNN 0.9N"]
+    report = (tmp_path / "report.md").read_text()
+    assert "| 0.02 (100 units, optimizer's momentum 0.9N) |" in report
+    assert "LSTM" not in report
+    assert (tmp_path / "table5.png").read_bytes().startswith(b"\x89PNG")
+
+
+def finished(name, rate, error):
+    curve = [{"validation_wrong_symbols": error, "loss": 1.0}] * 2
+    setup = {"optimizer": {"learning_rate": rate}}
+    test = None if error is None else {"wrong_symbols": error}
+    return {
+        "layer": name,
+        "seed": 0,
+        "setup": setup,
+        "test": test,
+        "curve": curve[: bool(test)],
+    }
+
+
+def test_table_5_stands_beside_the_papers():
+    runs = [
+        finished("SimpleRNN 0.995M", 1e-3, 1.25),
+        finished("SimpleRNN 0", 1e-4, 7.5),
+        finished("SimpleRNN 0.7N", 1e-4, 3.5),
+        finished("AdamRNN 0.98N", 1e-5, None),
+    ]
+    settings = {
+        "task": "memory20",
+        "metric": "wrong_symbols",
+        "larger_is_better": False,
+        "chance": {"wrong_symbols": 8.0},
+        "samples": {"validation": 5},
+        "budget": {"updates": 4000, "updates between evaluations": 2000},
+    }
+    text, figures = table({"runs": runs, "settings": settings})
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if "|" in line]
+    assert lines[0] == ["biases", "0", "0.98N", "0.995M", "0.7N"]
+    assert lines[2:] == [
+        ["SimpleRNN", "8", "7.5", "-", "1.25", "3.5"],
+        ["SimpleRNN, learning rate", "-", "0.0001", "-", "0.001", "0.0001"],
+        ["AdamRNN", "8", "-", "diverged", "-", "-"],
+        ["AdamRNN, learning rate", "-", "-", "1e-05", "-", "-"],
+        ["SimpleRNN, paper", "8", "5.37", "0.0144", "0.053", "-"],
+    ]
+    assert "at most 4,000 updates here" in text and "50,000 in the paper" in text
+    left = figures["table5.png"].axes[0]
+    drawn = {line.get_label(): line for line in left.lines}
+    assert set(drawn) >= {"0", "0.995M", "0.7N"}
+    np.testing.assert_array_equal(drawn["0.995M"].get_xydata(), [[2000, 1.25]])
+    ends = [
+        float(np.squeeze(line.get_ydata())) for line in left.lines if line.get_marker() == "x"
+    ]
+    assert ends == [0.053, 5.37]  # as they are, though five samples have nothing below 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--momenta", "1"], r"--momenta: must lie in \[0, 1\). Received: \[1.0\]"),
+        (["--updates=7"], "--updates: must be a multiple of --every, 2. Received: 7"),
+        (["--pilot=3"], "--pilot: must be a multiple of --every, 2. Received: 3"),
+        (["--set", "samples=5"], "--every has the place of the option samples"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        long_dependencies.parse(["adding", *TINY, *arguments])
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
+
+
+def test_one_rate_needs_no_pilot(tmp_path):
+    options = options_of("adding", "--learning-rates", "0.01", f"--output={tmp_path}")
+    rates = long_dependencies.pilot(options, "")
+    assert all(found == {0.01: None} for found in rates.values()) and len(rates) == 7
+    assert not (tmp_path / "pilot").exists()
