@@ -83,7 +83,8 @@ def _scan(step, xs, states, all_outputs, recompute):
         return jax.lax.scan(body, states, xs)
 
     states, length = list(states), jax.tree.leaves(xs)[0].shape[0]
-    if not recompute or length < CHUNK:
+    # An exported model has a length that is no number, and no backward pass.
+    if not recompute or not isinstance(length, int) or length < CHUNK:
         states, outputs = chunk(states, xs)
         return outputs, states
     whole = length - length % CHUNK
