@@ -340,6 +340,18 @@ def test_own_linear_rule_takes_the_fused_path():
     assert_close(run(fused, x)[0], run(step, x)[0], tolerance=1e-6)
 
 
+def test_a_rule_without_momentum_runs_on_every_device(device):
+    x = normal(np.random.default_rng(0), 2, 9, 3)
+    plain, step = (
+        kmr.RuleLSTM(4, rule=kmr.rules.Identity(), use_cudnn=u) for u in ("auto", False)
+    )
+    plain.build(x.shape)
+    step.build(x.shape)
+    step.set_weights(plain.get_weights())
+    assert plain.plan().path == ("loop" if (BACKEND, device) == ("torch", "cpu") else "step")
+    assert_close(run(plain, x)[0], run(step, x)[0], tolerance=1e-6)
+
+
 @pytest.mark.parametrize("case", REPRESENTATIVES, ids=lambda c: c.id)
 def test_what_is_masked_may_be_nan(case):
     x = normal(np.random.default_rng(0), 3, 6, 3)

@@ -142,6 +142,9 @@ def no_drive_because(cell, call):
     """Return reasons why a kernel cannot be given the drive of all times."""
     return {
         "the rule learns": cell.rule.learns,
+        f"{type(cell.rule).__name__} has no drive for all times": not (
+            cell.rule.linear or cell.rule.scaled
+        ),
         "its layer was not built for slots": (
             call.backend != "torch" and call.slots and not call.stateful and cell.rule.linear
         ),

@@ -135,13 +135,9 @@ class Elman:
     def backward(kernel, bias, kept, d_outputs, d_finals, ends):
         (h_all,) = kept
         dz = torch.addcmul(one(h_all), h_all[1:], h_all[1:], value=-1)
-        dhs, transposed = (
-            with_finals(d_outputs, d_finals[0], ends).unbind(),
-            kernel.T.contiguous(),
-        )
-        for t, dz_t in reversed(list(enumerate(dz.unbind()))):
-            dhs[t].addmm_(dz_t.mul_(dhs[t + 1]), transposed)
-        return dz, *weight_gradients(h_all, dz, bias), [dhs[0]]
+        dh_all = with_finals(d_outputs, d_finals[0], ends)
+        through_time(dz, dh_all, kernel)
+        return dz, *weight_gradients(h_all, dz, bias), [dh_all[0]]
 
 
 class ModReLU:
@@ -164,14 +160,10 @@ class ModReLU:
         # The sign of z where h' is not 0, and 0 elsewhere.
         sign = torch.sign(h_all[1:])
         dz = sign * sign
-        dhs, transposed = (
-            with_finals(d_outputs, d_finals[0], ends).unbind(),
-            kernel.T.contiguous(),
-        )
-        for t, dz_t in reversed(list(enumerate(dz.unbind()))):
-            dhs[t].addmm_(dz_t.mul_(dhs[t + 1]), transposed)
+        dh_all = with_finals(d_outputs, d_finals[0], ends)
+        through_time(dz, dh_all, kernel)
         d_kernel, _ = weight_gradients(h_all, dz, None)
-        return dz, d_kernel, sign.mul_(dz).sum((0, 1)), [dhs[0]]
+        return dz, d_kernel, sign.mul_(dz).sum((0, 1)), [dh_all[0]]
 
 
 def started(first, time):
@@ -190,6 +182,13 @@ def with_finals(d_outputs, d_final, ends):
     dh_all = torch.cat([torch.zeros_like(d_outputs[:1]), d_outputs])
     ends.add(dh_all, d_final)
     return dh_all
+
+
+def through_time(dz, dh_all, kernel):
+    """Turn dh'/dz into dz, in place, and add to the gradient of h what each step passes on."""
+    dhs, transposed = dh_all.unbind(), kernel.T.contiguous()
+    for t, dz_t in reversed(list(enumerate(dz.unbind()))):
+        dhs[t].addmm_(dz_t.mul_(dhs[t + 1]), transposed)
 
 
 def weight_gradients(h_all, d_product, bias):
