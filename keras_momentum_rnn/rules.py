@@ -11,6 +11,7 @@ import warnings
 import keras
 from keras import ops
 
+from keras_momentum_rnn import second_moment
 from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 
 register = keras.saving.register_keras_serializable(package="keras_momentum_rnn")
@@ -287,10 +288,11 @@ class _Scaled(Rule):
     def factors(self, u, slots):
         *v, m = slots
         mu, gain, factor = self.velocity
-        m = self.beta * m + (1 - self.beta) * (u * u)
-        scale = ops.rsqrt(m + self.epsilon)
-        new = mu * v[0] + gain * u if v else gain * u
-        return new, scale if factor == 1 else factor * scale, [new, m] if v else [m]
+        m, scale = second_moment.updated(u, m, self.beta, self.epsilon)
+        if not v:
+            return u, gain * factor * scale, [m]
+        new = mu * v[0] + gain * u
+        return new, scale if factor == 1 else factor * scale, [new, m]
 
 
 @register

@@ -3,8 +3,9 @@
 import keras
 import numpy as np
 import pytest
-from harness import array, assert_close, gradients, normal, randomise, run
+from harness import BACKEND, array, assert_close, gradients, normal, randomise, run
 from keras import ops
+from reference import rule_step
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import rules
@@ -150,3 +151,86 @@ def test_rules_serialise(rule):
     assert type(again) is type(rule)
     assert again.get_config() == rule.get_config()
     assert config["registered_name"] == f"keras_momentum_rnn>{type(rule).__name__}"
+
+
+@pytest.mark.parametrize(
+    "name, numbers",
+    [
+        ("Adam", {"momentum": 0.7, "step_size": 0.8, "beta": 0.9, "epsilon": 1e-2}),
+        ("Adam", {"momentum": 0.7, "beta": 0.9, "epsilon": 1e-2, "relaxed": False}),
+        ("RMSProp", {"step_size": 0.8, "beta": 0.8, "epsilon": 1e-2}),
+    ],
+    ids=["adam", "equation14", "rmsprop"],
+)
+def test_derivatives_of_both_orders_are_differences(name, numbers):
+    """Compiled, where the second moment has a gradient of its own."""
+    rng, rule = np.random.default_rng(0), getattr(rules, name)(**numbers)
+    numbers = rule.get_config()
+    shapes = [(2, 3)] * (1 + len(rule.slot_sizes(3)))
+    point = [normal(rng, *shape) for shape in shapes]
+    point[-1] = np.abs(point[-1])
+    cotangents, first, second = ([normal(rng, *s) for s in shapes] for _ in range(3))
+
+    def value(*point):
+        drive, slots = rule.update(point[0], list(point[1:]))
+        return along([drive, *slots], cotangents)
+
+    def value_at(s, t):
+        u, *slots = (p.astype("float64") + s * a + t * b for p, a, b in moved)
+        drive, slots = rule_step(name, numbers, u, slots)
+        return sum(np.sum(a * b) for a, b in zip([drive, *slots], cotangents))
+
+    moved, e = list(zip(point, first, second)), 1e-4
+    by_first = (value_at(e, 0) - value_at(-e, 0)) / (2 * e)
+    corners = [s * t * value_at(s * e, t * e) for s in (1, -1) for t in (1, -1)]
+    by_both = sum(corners) / (4 * e * e)
+    actual = DERIVATIVES[BACKEND](value, point, first, second)
+    assert_close(array(actual[0]), by_first, tolerance=1e-4)
+    assert_close(array(actual[1]), by_both, tolerance=1e-3)
+
+
+def along(gradient, direction):
+    return sum(ops.sum(a * ops.convert_to_tensor(b)) for a, b in zip(gradient, direction))
+
+
+def tensorflow_derivatives(value, point, first, second):
+    import tensorflow as tf
+
+    @tf.function
+    def derivatives(point):
+        with tf.GradientTape() as outer:
+            outer.watch(point)
+            with tf.GradientTape() as inner:
+                inner.watch(point)
+                result = value(*point)
+            by_first = along(inner.gradient(result, point), first)
+        return by_first, along(outer.gradient(by_first, point), second)
+
+    return derivatives([tf.constant(p) for p in point])
+
+
+def jax_derivatives(value, point, first, second):
+    import jax
+
+    def by_first(point):
+        return along(jax.grad(lambda point: value(*point))(point), first)
+
+    # The second one forward, as `jax.hessian` goes.
+    return jax.jit(lambda point: jax.jvp(by_first, (point,), (second,)))(point)
+
+
+def torch_derivatives(value, point, first, second):
+    import torch
+
+    point = [torch.tensor(p, requires_grad=True) for p in point]
+    by_all = torch.autograd.grad(value(*point), point, create_graph=True)
+    by_first = along(by_all, map(torch.tensor, first))
+    by_both = torch.autograd.grad(by_first, point, materialize_grads=True)
+    return by_first, along(by_both, map(torch.tensor, second))
+
+
+DERIVATIVES = {
+    "tensorflow": tensorflow_derivatives,
+    "jax": jax_derivatives,
+    "torch": torch_derivatives,
+}

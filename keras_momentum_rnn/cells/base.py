@@ -96,8 +96,10 @@ class RuleCell:
 
     def recurrent_weights(self):
         """Return what a lean loop needs: the matrix of h, and a bias or None."""
-        bias = self.recurrent_side_bias
-        return self.wide(self.recurrent_kernel), None if bias is None else self.wide(bias)
+        return self._all_wide(self.recurrent_kernel, self.recurrent_side_bias)
+
+    def _all_wide(self, *weights):
+        return [None if w is None else self.wide(w) for w in weights]
 
     def projection(self, training=False):
         """Return the function x -> u = W x + b.

@@ -35,34 +35,38 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
         return ops.convert_to_tensor(self.bias)[1] if two else None
 
     def recurrence(self, training=False):
-        sigmoid, tanh = self.recurrent_activation, self.activation
-        products = self._reset_after if self.reset_after else self._reset_before
-        gate_product, candidate_product = products(training)
-
-        def step(drive, states):
-            (h,) = states
-            x_z, x_r, x_h = ops.split(drive, 3, axis=-1)
-            y_z, y_r, *y_h = gate_product(h)
-            z, r = sigmoid(x_z + y_z), sigmoid(x_r + y_r)
-            candidate = tanh(x_h + candidate_product(r, h, *y_h))
-            return [z * h + (1 - z) * candidate]
-
-        return step
-
-    def _reset_after(self, training):
-        """The reset gate acts on the product: one product serves all gates."""
+        if not self.reset_after:
+            return self._reset_before(training)
         product = self.recurrent_product(training)
-        return lambda h: ops.split(product(h), 3, axis=-1), lambda r, h, y_h: r * y_h
+        return lambda drive, states: [gru_step(self, drive, product(states[0]), states[0])]
 
     def _reset_before(self, training):
-        """The reset gate acts on h: its product must wait for the gate."""
+        """The reset gate acts on h, so the candidate's product must wait for it."""
+        sigmoid, tanh = self.recurrent_activation, self.activation
         masks = self.recurrent_masks(training)
         first, last = (masks[:2], masks[2:]) if isinstance(masks, list) else (masks, masks)
         kernel = ops.convert_to_tensor(self.recurrent_kernel)
         split = 2 * self.units
         gates = self._product(kernel[:, :split], None, first, self.compute_dtype)
         candidate = self._product(kernel[:, split:], None, last, self.compute_dtype)
-        return lambda h: ops.split(gates(h), 2, axis=-1), lambda r, h: candidate(r * h)
+
+        def step(drive, states):
+            (h,) = states
+            x_z, x_r, x_h = ops.split(drive, 3, axis=-1)
+            y_z, y_r = ops.split(gates(h), 2, axis=-1)
+            z, r = sigmoid(x_z + y_z), sigmoid(x_r + y_r)
+            return [z * h + (1 - z) * tanh(x_h + candidate(r * h))]
+
+        return step
+
+
+def gru_step(cell, drive, product, h):
+    """Return the new h of a GRU cell whose reset gate acts on the product, h U and its bias."""
+    sigmoid, tanh = cell.recurrent_activation, cell.activation
+    x_z, x_r, x_h = ops.split(drive, 3, axis=-1)
+    y_z, y_r, y_h = ops.split(product, 3, axis=-1)
+    z, r = sigmoid(x_z + y_z), sigmoid(x_r + y_r)
+    return z * h + (1 - z) * tanh(x_h + r * y_h)
 
 
 @register

@@ -36,6 +36,8 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
         super().__init__(units, *args, **kwargs)
         self.use_recurrent_bias = use_recurrent_bias
         self.recurrent_bias = None
+        # A linear rule keeps too little.
+        self.recomputes = self.recomputes and self.rule.scaled
 
     def build(self, input_shape):
         super().build(input_shape)
@@ -69,20 +71,20 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
 
         def step(drive, states):
             h, c = states
-            return self.gated(drive + product(h), c)
+            return lstm_step(self, drive + product(h), c)
 
         return step
 
-    def gated(self, z, c):
-        """Return the new [h, c] from the preactivations of the gates i, f, c, o."""
-        sigmoid, tanh = self.recurrent_activation, self.activation
-        i, f, c_tilde, o = ops.split(z, 4, axis=-1)
-        c = sigmoid(f) * c + sigmoid(i) * tanh(c_tilde)
-        h = sigmoid(o) * tanh(c)
-        return [h, c]
-
     def get_config(self):
         return {**super().get_config(), "use_recurrent_bias": self.use_recurrent_bias}
+
+
+def lstm_step(cell, z, c):
+    """Return the new [h, c] of an LSTM cell, z the preactivations of the gates i, f, c, o."""
+    sigmoid, tanh = cell.recurrent_activation, cell.activation
+    i, f, c_tilde, o = ops.split(z, 4, axis=-1)
+    c = sigmoid(f) * c + sigmoid(i) * tanh(c_tilde)
+    return [sigmoid(o) * tanh(c), c]
 
 
 @register
@@ -125,13 +127,14 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
     """Cell of `SRLSTM(formulation="released")`, which gives equation and arguments.
 
     The momentum acts on the whole preactivation y, recurrent product included, so the
-    drive does not depend on the inputs alone and every sequence is stepped.
+    drive does not depend on the inputs alone and no fused kernel serves it.
     The states are [h, c, y, t].
     """
 
     rule_class = rules.ScheduledRestart
     extends_keras_cell = False
     fused_kernel = None
+    lean_loop = "released"
     drive_is_linear = False
 
     def driven_stepper(self, training=False):
@@ -142,7 +145,7 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
             mu, step_size = self.rule.coefficients(self.wide(t))
             y = self.wide(product(h)) - step_size * u
             z = y + mu * (y - self.wide(y_before))
-            h, c = self.gated(ops.cast(z, self.compute_dtype), c)
+            h, c = lstm_step(self, ops.cast(z, self.compute_dtype), c)
             t = ops.cast(self.rule.count(self.wide(t)), t.dtype)
             return [h, c, ops.cast(y, y_before.dtype), t]
 

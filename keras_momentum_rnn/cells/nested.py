@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_momentum_rnn import rules
-from keras_momentum_rnn.cells.lstm import RuleLSTMCell
+from keras_momentum_rnn.cells.gru import gru_step
+from keras_momentum_rnn.cells.lstm import RuleLSTMCell, lstm_step
 from keras_momentum_rnn.rules import register
 
 
@@ -59,34 +60,76 @@ class NestedCell(RuleLSTMCell):
     def recurrence(self, training=False):
         product = self.recurrent_product(training)
         sigmoid, tanh = self.recurrent_activation, self.activation
-        kwargs = {"training": training} if self._memory_drops_out() else {}
-        # On PyTorch what a Keras layer does around `call` takes longer than `call` itself.
-        memory_step = self.memory.call if self._memory_is_plain() else self.memory
+        memory_step = self._memory_step(training)
 
         def step(drive, states):
             h, c, *inner = states
             i, f, c_tilde, o = ops.split(drive + product(h), 4, axis=-1)
             kept, new = sigmoid(f) * c, sigmoid(i) * tanh(c_tilde)
-            _, memory = memory_step(
-                ops.concatenate([kept, new], axis=-1), [c, *inner], **kwargs
-            )
-            memory = [ops.cast(s, self.compute_dtype) for s in memory]
+            memory = memory_step(ops.concatenate([kept, new], axis=-1), [c, *inner])
             return [sigmoid(o) * tanh(memory[0]), *memory]
 
         return step
 
+    def _memory_step(self, training):
+        """Return one step of the memory, a function (x, states) -> states."""
+        memory, kind = self.memory, self._plain_memory()
+        if kind is None or (training and (memory.dropout or memory.recurrent_dropout)):
+            kwargs = {"training": training} if self._memory_drops_out() else {}
+
+            def called(x, states):
+                _, states = memory(x, states, **kwargs)
+                return [ops.cast(s, self.compute_dtype) for s in states]
+
+            return called
+        # What Keras does around a cell's `call`, and slicing there, takes longer than a step.
+        kernel, bias, recurrent_kernel, recurrent_bias = self._memory_weights()
+        project = self._product(kernel, bias, None, self.compute_dtype)
+        recur = self._product(recurrent_kernel, recurrent_bias, None, self.compute_dtype)
+        if kind == "lstm":
+            return lambda x, states: lstm_step(memory, project(x) + recur(states[0]), states[1])
+        return lambda x, states: [gru_step(memory, project(x), recur(states[0]), states[0])]
+
+    def _plain_memory(self):
+        """Return "gru" or "lstm", for a cell of Keras as it comes, or None."""
+        memory = self.memory
+        if (
+            memory.compute_dtype != self.compute_dtype
+            or memory.activity_regularizer is not None
+        ):
+            return None
+        if type(memory) is keras.layers.LSTMCell:
+            return "lstm"
+        return "gru" if type(memory) is keras.layers.GRUCell and memory.reset_after else None
+
+    def _memory_weights(self):
+        """Return kernel, bias, recurrent kernel and recurrent bias of a plain memory."""
+        memory = self.memory
+        bias, recurrent_bias = memory.bias if memory.use_bias else None, None
+        if self._plain_memory() == "gru" and memory.use_bias:
+            bias, recurrent_bias = ops.unstack(ops.convert_to_tensor(bias))
+        return memory.kernel, bias, memory.recurrent_kernel, recurrent_bias
+
+    @property
+    def lean_loop(self):
+        """The loop for a plain memory with Keras's own activations and without dropout."""
+        memory, kind = self.memory, self._plain_memory()
+        if (
+            kind is None
+            or memory.dropout
+            or memory.recurrent_dropout
+            or memory.activation is not keras.activations.tanh
+            or memory.recurrent_activation is not keras.activations.sigmoid
+        ):
+            return None
+        return f"nested_{kind}"
+
+    def recurrent_weights(self):
+        return [*super().recurrent_weights(), *self._all_wide(*self._memory_weights())]
+
     def _memory_drops_out(self):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""
         return hasattr(self.memory, "get_dropout_mask")
-
-    def _memory_is_plain(self):
-        """Whether calling the memory does nothing past its `call`: no casts and no losses."""
-        memory = self.memory
-        return (
-            type(memory) in (keras.layers.GRUCell, keras.layers.LSTMCell)
-            and memory.compute_dtype == memory.variable_dtype
-            and memory.activity_regularizer is None
-        )
 
     def get_recurrent_dropout_mask(self, step_input):
         """Draw the masks of the memory, too: Keras asks for them once before the loop."""

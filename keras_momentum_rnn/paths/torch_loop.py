@@ -10,10 +10,26 @@ from torch.autograd.function import once_differentiable
 
 from keras_momentum_rnn.paths.filter import unmasked
 from keras_momentum_rnn.paths.masks import spread_out
-from keras_momentum_rnn.paths.torch_recurrences import GRU, LSTM, Elman, ModReLU
+from keras_momentum_rnn.paths.torch_nested import Nested
+from keras_momentum_rnn.paths.torch_recurrences import (
+    GRU,
+    LSTM,
+    Elman,
+    ModReLU,
+    ReleasedLSTM,
+    go_back,
+    take_steps,
+)
 from keras_momentum_rnn.paths.torch_rules import Given, Momentum, Scaled
 
-RECURRENCES = {"lstm": LSTM, "gru": GRU, "rnn": Elman, "modrelu": ModReLU}
+RECURRENCES = {
+    "lstm": LSTM,
+    "gru": GRU,
+    "rnn": Elman,
+    "modrelu": ModReLU,
+    "nested_gru": Nested(GRU),
+    "nested_lstm": Nested(LSTM),
+}
 # The loop runs over chunks of steps. A chunk's drive takes about so many numbers: of more, the
 # processor's cache holds too little; of fewer, too much time goes into beginning chunks.
 CHUNK_SIZE = 2**19
@@ -57,9 +73,7 @@ def run_time_major(cell, training, x, states, steps):
         h at all times, `(time, batch, units)`, where past a sample's end it says nothing, and
         the states at the samples' ends.
     """
-    recurrence, project = RECURRENCES[cell.lean_loop], cell.projection(training)
-    kernel, bias = cell.recurrent_weights()
-    counters = []
+    project, weights, counters = cell.projection(training), cell.recurrent_weights(), []
     if cell.rule.linear:
         # The loop does not count: what a linear rule's counter will be is known before.
         slot = len(cell.cell_state_size) + 1
@@ -69,20 +83,24 @@ def run_time_major(cell, training, x, states, steps):
     outputs = []
     for start in range(0, len(x), chunk):
         u = project(x[start : start + chunk]).contiguous()
-        rule = chunk_rule(cell.rule, u, [t + start for t in counters])
+        rule, recurrence = of_chunk(cell, u, [t + start for t in counters])
         ends = Ends(steps if steps is None else (steps - start).clamp(0, len(u)))
-        h, *states = Loop.apply(recurrence, rule, ends, u, kernel, bias, *states)
+        h, *states = Loop.apply(recurrence, rule, ends, u, *weights, *states)
         outputs.append(h)
     ends = len(x) if steps is None else steps
     counters = [cell.rule.count(t, ends) for t in counters]
     return torch.cat(outputs), [*states, *counters]
 
 
-def chunk_rule(rule, u, counters):
-    """Return a rule with its numbers for the steps of a chunk."""
+def of_chunk(cell, u, counters):
+    """Return rule and recurrence with their numbers for the steps of a chunk."""
+    rule = cell.rule
+    if cell.lean_loop == "released":
+        return Given(), ReleasedLSTM(*per_step(rule, u, *counters))
+    recurrence = RECURRENCES[cell.lean_loop]
     if rule.scaled:
-        return Scaled(*rule.velocity, rule.beta, rule.epsilon)
-    return Momentum(*per_step(rule, u, *counters)) if rule.linear else Given()
+        return Scaled(*rule.velocity, rule.beta, rule.epsilon), recurrence
+    return Momentum(*per_step(rule, u, *counters)) if rule.linear else Given(), recurrence
 
 
 def per_step(rule, u, t=None):
@@ -114,28 +132,30 @@ class Ends:
 
 
 class Loop(torch.autograd.Function):
-    """(u, kernel, bias, initial states) -> (h at all times, final states)."""
+    """(u, weights, initial states) -> (h at all times, final states)."""
 
     @staticmethod
-    def forward(ctx, recurrence, rule, ends, u, kernel, bias, *initial):
-        own, slots = initial[: recurrence.states], initial[recurrence.states :]
+    def forward(ctx, recurrence, rule, ends, u, *inputs):
+        weights, inputs = inputs[: recurrence.weights], inputs[recurrence.weights :]
+        own, slots = inputs[: recurrence.states], inputs[recurrence.states :]
         drive, slots_all = rule.drive(u, *slots)
         finals = [ends.of(x) for x in slots_all]
         del slots_all
-        states_all, kept = recurrence.forward(drive, kernel, bias, *own)
+        states_all, kept = take_steps(recurrence, drive, weights, *own)
         ctx.recurrence, ctx.rule, ctx.ends = recurrence, rule, ends
         ctx.slots = len(slots)
-        ctx.save_for_backward(u, kernel, bias, *slots, *states_all, *kept)
+        ctx.save_for_backward(u, *weights, *slots, *states_all, *kept)
         return states_all[0][1:], *(ends.of(x) for x in states_all), *finals
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_outputs, *d_finals):
-        u, kernel, bias, *kept = ctx.saved_tensors
+        u, *kept = ctx.saved_tensors
+        weights, kept = kept[: ctx.recurrence.weights], kept[ctx.recurrence.weights :]
         slots, kept = kept[: ctx.slots], kept[ctx.slots :]
-        count = len(d_finals) - ctx.slots
-        d_drive, d_kernel, d_bias, d_states = ctx.recurrence.backward(
-            kernel, bias, kept, d_outputs, d_finals[:count], ctx.ends
+        count = ctx.recurrence.states
+        d_drive, d_weights, d_states = go_back(
+            ctx.recurrence, weights, kept, d_outputs, d_finals[:count], ctx.ends
         )
         du, d_slots = ctx.rule.backward(u, slots, d_drive, d_finals[count:], ctx.ends)
-        return None, None, None, du, d_kernel, d_bias, *d_states, *d_slots
+        return None, None, None, du, *d_weights, *d_states, *d_slots
