@@ -3,7 +3,7 @@
     python benchmarks/report.py
 
 Reads benchmarks/results/*.json; writes tables.md, ratios.png and scaling.png beside them, and
-the table of the README between its two comments of `benchmarks`.
+the tables of README.md and docs/speed.md, each between its two comments.
 """
 
 import argparse
@@ -12,10 +12,12 @@ import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import speed_page
 from matplotlib.ticker import LogLocator, NullFormatter
 
-RESULTS = Path(__file__).parent / "results"
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 # The cases that the README shows, and those whose ratios are drawn.
 SHOWN = ("main", "pmnist-128")
@@ -89,23 +91,24 @@ def shown(rows, layer):
     """Return the ratio of a layer to its first baseline among PyTorch's own, or to Keras's."""
     for row in rows:
         if row["layer"] == layer:
-            own = [b for b in row["baselines"] if b["layer"].startswith("torch.nn.")]
-            equal = [b for b in row["baselines"] if b["layer"].endswith("(LSTMCell)")]
-            ratio = (equal or own or row["baselines"])[0]["ratio"]["training"]
+            ratio = speed_page.first_baseline(row)["ratio"]["training"]
             low, high = ratio["quartiles"]
             return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f})"
     return ""
 
 
-def into_readme(text, path):
-    """Put a table between the README's two comments."""
-    marks = r"(<!-- benchmarks: .*? -->\n).*?(<!-- benchmarks end -->)"
-    readme, count = re.subn(
-        marks, lambda m: f"{m[1]}\n{text}\n\n{m[2]}", path.read_text(), flags=re.DOTALL
-    )
-    if count != 1:
-        raise SystemExit(f"{path} must have the two comments of `benchmarks` once.")
-    path.write_text(readme)
+def into_page(tables, path):
+    """Put tables, by name, between the comments of those names; a page has some of them."""
+    page, total = path.read_text(), 0
+    for name, text in tables.items():
+        marks = rf"(<!-- {name}: .*? -->\n).*?(<!-- {name} end -->)"
+        page, count = re.subn(
+            marks, lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page, flags=re.DOTALL
+        )
+        total += count
+    if not total:
+        raise SystemExit(f"{path} has none of the comments: {', '.join(tables)}.")
+    path.write_text(page)
 
 
 def draw_ratios(found, path):
@@ -209,7 +212,9 @@ def scaling(found, file, size, what):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
-    parser.add_argument("--readme", type=Path, default=README, help="file that shows them")
+    parser.add_argument(
+        "--pages", type=Path, nargs="*", default=PAGES, help="files that show the tables"
+    )
     options = parser.parse_args()
     folder, found = options.results, load(options.results)
     text = "\n".join(table(name, results) for name, results in found.items())
@@ -220,8 +225,11 @@ def main():
     )
     draw_ratios(found, folder / "ratios.png")
     draw_scaling(found, folder / "scaling.png")
-    into_readme(readme_table(found), options.readme)
-    print(folder / "tables.md", folder / "ratios.png", folder / "scaling.png", sep="\n")
+    tables = {"benchmarks": readme_table(found), **speed_page.tables(found)}
+    for page in options.pages:
+        into_page(tables, page)
+    written = [folder / name for name in ("tables.md", "ratios.png", "scaling.png")]
+    print(*written, *options.pages, sep="\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from harness import BACKEND
 
 ROOT = Path(__file__).parent.parent
 README = "# A page\n<!-- benchmarks: here -->\nold\n<!-- benchmarks end -->\nafter\n"
+SPEED = "<!-- aims: here -->\n<!-- aims end -->\n<!-- paper: here -->\n<!-- paper end -->\n"
 TINY = ["--batch", "2", "--time", "3", "--features", "2", "--units", "2", "--rounds", "2"]
 
 
@@ -28,6 +29,8 @@ def run(script, *arguments):
 def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_path):
     readme, results = tmp_path / "README.md", tmp_path / "results"
     readme.write_text(README)
+    speed = tmp_path / "speed.md"
+    speed.write_text(SPEED)
     results.mkdir()
     file = results / f"cpu-{BACKEND}.json"
     file.write_text(json.dumps({"ptb": {"layers": [], "case": {"time": 70}}}))
@@ -50,12 +53,16 @@ def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_pa
     assert found["main"]["case"] == {"batch": 2, "time": 3, "features": 2, "units": 2}
     assert found["main"]["command"].startswith("python benchmarks/measure.py --name main")
 
-    run("report.py", "--results", results, "--readme", readme)
+    run("report.py", "--results", results, "--pages", readme, speed)
     text = readme.read_text()
     assert f"{low:.2f} to {high:.2f}" in text
     assert "old" not in text
     assert text.startswith("# A page\n<!-- benchmarks: here -->\n")
     assert text.endswith("<!-- benchmarks end -->\nafter\n")
+    median = f"{beside['ratio']['training']['median']:.2f}"
+    aims, paper = speed.read_text().split("<!-- aims end -->")
+    assert f"| training step: momentum, NAG, SR | 1.0; PyTorch 1.1 | {median} |" in aims
+    assert "| MomentumLSTM | 1.20 |" in paper
     assert "MomentumLSTM" in (results / "tables.md").read_text()
     assert (results / "ratios.png").stat().st_size > 1000
     assert (results / "scaling.png").stat().st_size > 1000

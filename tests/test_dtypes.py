@@ -70,10 +70,7 @@ def test_float64_is_exact(case):
         x.astype("float64"),
         formulation=case.formulation,
     )
-    # Keras's own cells, here a memory, multiply in float32 on PyTorch.
-    narrow = BACKEND == "torch" and hasattr(layer.cell, "memory")
-    tolerance = 1e-6 if narrow else 1e-12
-    np.testing.assert_allclose(array(layer(x)), expected, atol=tolerance)
+    np.testing.assert_allclose(array(layer(x)), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])

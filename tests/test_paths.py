@@ -186,10 +186,7 @@ def assert_equal(layers, mask, slots=False, tolerance=1e-5):
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have no kernel in float64")
 @pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
 def test_kernels_equal_the_steps_in_float64(case, device):
-    layers = pair(case, "float64")
-    # On PyTorch the product of Keras's own cells, a nested cell's memory, is one of float32.
-    exact = not hasattr(layers[0].cell, "memory")
-    assert_equal(layers, "holes", tolerance=1e-12 if exact else 1e-6)
+    assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a lean loop")

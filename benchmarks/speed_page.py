@@ -1,0 +1,145 @@
+"""The tables of docs/speed.md and of the README's orthogonal layers, from the results."""
+
+BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+MOMENTUM, SCALED = ["MomentumLSTM", "NAGLSTM", "SRLSTM"], ["AdamLSTM", "RMSPropLSTM"]
+TWO = ["MomentumLSTM", "AdamLSTM"]
+CASES = ("main", "pmnist-128")
+# What is aimed at, by what is measured: the layers, and the aim on PyTorch where it differs.
+AIMS = (
+    ("training step: momentum, NAG, SR", "training", MOMENTUM, "1.0; PyTorch 1.1"),
+    ("training step: Adam, RMSProp", "training", SCALED, "1.3; PyTorch 1.8"),
+    ("MCRM to RNN(LSTMCell), equal parameters", "training", ["MCRM"], "1.3"),
+    ("memory: momentum, SR", "peak", ["MomentumLSTM", "SRLSTM"], "1.05"),
+    ("memory: Adam", "peak", ["AdamLSTM"], "1.3"),
+    ("first call", "first_call", MOMENTUM + SCALED, "1.5"),
+)
+# Nguyen et al. (2020), Tables 14 and 15: time and memory as ratios to LSTM.
+PAPER = {
+    "MomentumLSTM": ("1.20", "1.00"),
+    "SRLSTM": ("1.35", "1.00"),
+    "RMSPropLSTM": ("1.61", "1.58"),
+    "AdamLSTM": ("1.67", "1.58"),
+}
+
+
+def tables(found):
+    """Return the tables by the name of their comments.
+
+    Args:
+        found: dict from (file, case) to results, of `report.load`.
+    """
+    files = {file: results["backend"] for (file, _), results in found.items()}
+    heads = {file: head(file, backend) for file, backend in files.items()}
+    return {
+        "aims": aims(found, heads),
+        "scaling": scaling(found, heads),
+        "paper": beside_paper(found, heads),
+        "orthogonal": orthogonal(found, heads),
+    }
+
+
+def head(file, backend):
+    device = file.split("-")[0]
+    return BACKENDS[backend] + ("" if device == "cpu" else f", {device.upper()}")
+
+
+def aims(found, heads):
+    """Each aim beside the range over the layers, in `main` and then in `pmnist-128`."""
+    rows = []
+    for title, what, layers, aim in AIMS:
+        cells = [
+            "; ".join(filter(None, (span(found, file, case, layers, what) for case in CASES)))
+            for file in heads
+        ]
+        rows.append([title, aim, *cells])
+    rows.insert(2, ["256 steps, to Keras's LSTM", "PyTorch 1/25; Adam 1/15"])
+    for file in heads:
+        rows[2].append("; ".join(filter(None, (to_keras(found, file, n) for n in TWO))))
+    return markdown(["", "aim", *heads.values()], rows)
+
+
+def to_keras(found, file, layer):
+    """Return what part of the time of Keras's LSTM a layer takes, where that is little."""
+    row = row_of(found, file, "keras-256", layer) or {"baselines": []}
+    ratios = [b["ratio"] for b in row["baselines"] if b["layer"] == "keras.layers.LSTM"]
+    return f"1/{1 / ratios[0]['training']['median']:.0f}" if ratios else ""
+
+
+def scaling(found, heads):
+    """Milliseconds and memory of two layers over the length, and their ratios to LSTM."""
+    titles = [t for unit in ("ms", "MB") for layer in TWO for t in (f"{layer}, {unit}", "to")]
+    rows = []
+    for (file, case), results in found.items():
+        if case.startswith("time-"):
+            cells = []
+            for what, digits in (("training", 0), ("peak", 2)):
+                for layer in TWO:
+                    row = row_of(found, file, case, layer)
+                    number = None if row is None else row[what]
+                    cells.append("" if number is None else f"{number:,.{digits}f}")
+                    cells.append(span(found, file, case, [layer], what))
+            rows.append([heads[file], f"{results['case']['time']:,}", *cells])
+    order = list(heads.values())
+    rows.sort(key=lambda row: (order.index(row[0]), int(row[1].replace(",", ""))))
+    return markdown(["", "time steps", *titles], rows)
+
+
+def beside_paper(found, heads):
+    """The paper's ratios beside ours, of time and of memory."""
+    titles = ["", "paper, time", *heads.values(), "paper, memory", *heads.values()]
+    rows = []
+    for layer, papers in PAPER.items():
+        row = [layer]
+        for paper, what in zip(papers, ("training", "peak")):
+            row += [paper, *(span(found, file, CASES[1], [layer], what) for file in heads)]
+        rows.append(row)
+    return markdown(titles, rows)
+
+
+def orthogonal(found, heads):
+    """Time of the orthogonal layers to a plain layer and to an LSTM."""
+    rows = []
+    for layer in ("DTRIV", "MomentumDTRIV", "AdamDTRIV"):
+        for kind, names in (("plain layer", ("SimpleRNN", "RNN")), ("LSTM", ("LSTM",))):
+            cells = []
+            for file in heads:
+                row = row_of(found, file, "orthogonal", layer) or {"baselines": []}
+                beside = [
+                    b["ratio"]["training"]["median"]
+                    for b in row["baselines"]
+                    if b["layer"].split(".")[-1] in names
+                ]
+                cells.append(f"{beside[0]:.2f}" if beside else "")
+            rows.append([layer, kind, *cells])
+    return markdown(["170 units", "to", *heads.values()], rows)
+
+
+def span(found, file, case, layers, what):
+    """Return the least and the greatest ratio of some layers to what they stand for."""
+    ratios = []
+    for layer in layers:
+        row = row_of(found, file, case, layer)
+        ratio = None if row is None else first_baseline(row)["ratio"].get(what)
+        if ratio is not None:
+            ratios.append(ratio["median"] if isinstance(ratio, dict) else ratio)
+    texts = (
+        list(dict.fromkeys(f"{r:.2f}" for r in (min(ratios), max(ratios)))) if ratios else []
+    )
+    return " to ".join(texts)
+
+
+def first_baseline(row):
+    """Return the baseline of equal parameters, else PyTorch's own, else Keras's."""
+    equal = [b for b in row["baselines"] if b["layer"].endswith("(LSTMCell)")]
+    own = [b for b in row["baselines"] if b["layer"].startswith("torch.nn.")]
+    return (equal or own or row["baselines"])[0]
+
+
+def row_of(found, file, case, layer):
+    rows = found.get((file, case), {"layers": []})["layers"]
+    return next((row for row in rows if row["layer"] == layer), None)
+
+
+def markdown(titles, rows):
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
