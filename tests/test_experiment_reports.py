@@ -120,12 +120,18 @@ def test_layers_at_chance_are_told():
     # Test losses at the best epoch: 1 and 2/3; accuracies 0.32 and 0.75.
     chance = {"loss": 1.04, "accuracy": 0.32}
     lines = claims.verdicts(results([*LSTM, *FAST], constant=chance))
-    assert lines[-1].startswith("- At chance, which is within 5% of the best output")
-    assert "(test loss 1.04, accuracy 0.320), or worse: LSTM." in lines[-1]
+    assert lines[-1].startswith("- At chance, that is no better by 5% than the best output")
+    assert lines[-1].endswith("(test loss 1.04, accuracy 0.320): LSTM.")
     chance = {"loss": 0.6, "accuracy": 0.5}
     (first, *_) = claims.verdicts(results([*LSTM, *SLOW], constant=chance))
     assert "**Not seen**: both at chance: SRLSTM." in first
+    *_, both = claims.verdicts(results([*LSTM, *SLOW], constant=chance))
+    assert both.endswith("LSTM, SRLSTM. Among them this comparison ranks nothing.")
     assert not any("chance" in line for line in claims.verdicts(results([*LSTM, *FAST])))
+    unmeasured = results([*LSTM, *FAST])
+    del unmeasured["constant"]
+    unmeasured["settings"]["chance"] = {"loss": 1.04, "accuracy": 0.32}
+    assert claims.at_chance(unmeasured) == ["LSTM"]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def at_chance(results):
     Neither their test loss nor their score, means over seeds, is better than those of the best
     constant output by `OFF_CHANCE`.
     """
-    settings, constant = results["settings"], results["constant"]
+    settings, constant = results["settings"], constant_of(results)
     larger = {"loss": False, settings["metric"]: settings["larger_is_better"]}
     names = [name for name in larger if name in constant]
     tests = {}
@@ -183,12 +183,16 @@ def better(tests, constant, name, larger_is_better):
 def no_better(lost, results):
     """Yield a line on the layers at chance, if there are any."""
     if lost:
+        constant = constant_of(results)
         told = dict.fromkeys(["loss", results["settings"]["metric"]])
-        scores = [
-            f"{n} {number(results['constant'][n])}" for n in told if n in results["constant"]
-        ]
-        yield (
-            f"- At chance, which is within {OFF_CHANCE:.0%} of the best output that does not "
-            f"depend on the inputs (test {', '.join(scores)}), or worse: {', '.join(lost)}. "
-            "Among them this comparison ranks nothing."
+        scores = [f"{name} {number(constant[name])}" for name in told if name in constant]
+        text = (
+            f"- At chance, that is no better by {OFF_CHANCE:.0%} than the best output that "
+            f"does not depend on the inputs (test {', '.join(scores)}): {', '.join(lost)}."
         )
+        yield text + (" Among them this comparison ranks nothing." if len(lost) > 1 else "")
+
+
+def constant_of(results):
+    """Return what a constant output scores, or by chance if that was not measured."""
+    return results.get("constant", results["settings"]["chance"])
