@@ -24,7 +24,6 @@ Python and go through a sequence backwards in time quadratic in its length. They
 
 import argparse
 import functools
-import json
 import os
 import platform
 import subprocess
@@ -38,6 +37,7 @@ from rich.progress import track
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.plan import device
+from keras_momentum_rnn.writing import read_results, write_json
 
 BACKEND = keras.config.backend()
 # Keras's own layers on PyTorch take 83 s for a step at 784, and join this case alone.
@@ -102,13 +102,18 @@ class Keras:
 
 
 class Torch:
-    """A PyTorch module that returns h at all times, in a plain training loop."""
+    """A PyTorch module that returns h at all times, in a plain training loop.
+
+    It computes where Keras's layers do: on the GPU where there is one.
+    """
 
     def __init__(self, layer, units, x, y):
         import torch
 
-        self.torch, self.layer, self.head = torch, layer, torch.nn.Linear(units, 1)
-        self.x, self.y = torch.tensor(x), torch.tensor(y)
+        place = "cuda" if device() == "gpu" else "cpu"
+        self.torch, self.layer = torch, layer.to(place)
+        self.head = torch.nn.Linear(units, 1).to(place)
+        self.x, self.y = torch.tensor(x).to(place), torch.tensor(y).to(place)
         weights = [*layer.parameters(), *self.head.parameters()]
         self.optimizer = torch.optim.SGD(weights, lr=0.01)
 
@@ -125,7 +130,7 @@ class Torch:
 
     def ask(self):
         with self.torch.no_grad():
-            self.output().numpy()
+            self.output().cpu().numpy()
 
 
 def released_momentum_lstm(features, units):
@@ -328,8 +333,7 @@ def main():
             "layers": rows,
         }
         path = options.output / f"{device()}-{BACKEND}.json"
-        known = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps({**known, name: results}, indent=1) + "\n")
+        write_json(path, {**read_results(path, {}), name: results})
         for row in rows:
             ratios = [
                 f"{b['ratio']['training']['median']} of {b['layer']}" for b in row["baselines"]

@@ -74,17 +74,22 @@ def table(name, results):
 
 
 def readme_table(found):
-    """Return the ratios of a training step to the LSTM or GRU of each backend."""
+    """Return the ratios of a training step to the LSTM or GRU of each backend and device."""
     columns = [key for key in found if key[1] in SHOWN]
-    heads = [f"{found[key]['backend']}, {key[1]}" for key in columns]
-    for name, title in BACKENDS.items():
-        heads = [head.replace(f"{name},", f"{title},") for head in heads]
+    heads = [heading(found[key], key[1]) for key in columns]
     layers = dict.fromkeys(row["layer"] for key in columns for row in found[key]["layers"])
     lines = ["| layer | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for layer in layers:
         cells = [shown(found[key]["layers"], layer) for key in columns]
         lines.append(f"| {layer} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def heading(results, case):
+    """Return backend, device where it is no CPU, and case."""
+    place = results["device"].partition(",")[0]
+    backend = BACKENDS[results["backend"]] + ("" if place == "cpu" else f" {place.upper()}")
+    return f"{backend}, {case}"
 
 
 def shown(rows, layer):

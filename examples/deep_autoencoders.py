@@ -61,7 +61,13 @@ from keras_momentum_rnn.tasks.autoencoders import (
     deep_autoencoder,
     squared_error,
 )
-from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
+from keras_momentum_rnn.writing import (
+    differences,
+    read_json,
+    read_results,
+    replaced,
+    write_json,
+)
 
 METHODS = ["SGD", "CM", "NAG"]
 MOMENTA = [0.9, 0.99, 0.995, 0.999]
@@ -75,7 +81,7 @@ EVALUATION_BATCH = 1000
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    results = read_json(options.output / "results.json", {"commands": [], "runs": []})
+    results = read_results(options.output / "results.json", {"commands": [], "runs": []})
     results["settings"] = claim(options)
     train_all(options, load(options))
     results["commands"] = list(dict.fromkeys([*results["commands"], command(argv, options)]))

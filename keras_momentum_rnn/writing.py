@@ -39,6 +39,20 @@ def read_json(path, default=None):
         return default
 
 
+def read_results(path, default):
+    """Return what a file holds that cannot be made again, or `default` if it is missing.
+
+    Raises:
+        ValueError: if it is no JSON. A new file in its place would lose all that it held.
+    """
+    try:
+        return json.loads(Path(path).read_text())
+    except FileNotFoundError:
+        return default
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is no JSON; mend or remove it: {error}") from error
+
+
 def differences(stored, given):
     """Return lines that say where two dicts of settings differ, none if they are equal."""
     return [

@@ -1,11 +1,13 @@
 """The benchmark's two commands, on a tiny case."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from harness import BACKEND
 
 ROOT = Path(__file__).parent.parent
@@ -57,6 +59,7 @@ def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_pa
     text = readme.read_text()
     assert f"{low:.2f} to {high:.2f}" in text
     assert "old" not in text
+    assert "GPU" not in text
     assert text.startswith("# A page\n<!-- benchmarks: here -->\n")
     assert text.endswith("<!-- benchmarks end -->\nafter\n")
     median = f"{beside['ratio']['training']['median']:.2f}"
@@ -66,3 +69,36 @@ def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_pa
     assert "MomentumLSTM" in (results / "tables.md").read_text()
     assert (results / "ratios.png").stat().st_size > 1000
     assert (results / "scaling.png").stat().st_size > 1000
+
+    # Two devices of one backend have a heading each.
+    found["main"]["device"] = "gpu, x86_64, 2 cores"
+    (results / f"gpu-{BACKEND}.json").write_text(json.dumps(found))
+    run("report.py", "--results", results, "--readme", readme)
+    (head,) = (line for line in readme.read_text().splitlines() if "| layer |" in line)
+    _, _, first, second, _ = head.split("|")
+    assert second.strip() == first.strip().replace(", main", " GPU, main")
+    assert "GPU" in second
+
+
+def test_results_that_cannot_be_read_are_kept(tmp_path):
+    file = tmp_path / f"cpu-{BACKEND}.json"
+    file.write_text("<<<<<<< ours")
+    layers = ["--layers", "MomentumLSTM", "--no-memory"]
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        run("measure.py", "--name", "main", *TINY, *layers, "--output", tmp_path)
+    assert "is no JSON; mend or remove it" in error.value.stderr
+    assert file.read_text() == "<<<<<<< ours"
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="PyTorch's layers stand beside ours there alone")
+def test_pytorchs_layers_compute_where_keras_does(monkeypatch):
+    import torch
+
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    measure = importlib.import_module("measure")
+    moved = []
+    monkeypatch.setattr(measure, "device", lambda: "gpu")
+    for kind in (torch.nn.Module, torch.Tensor):
+        monkeypatch.setattr(kind, "to", lambda self, place: moved.append(place) or self)
+    measure.contestant("torch.nn.LSTM", (2, 3, 2, 2))
+    assert moved == ["cuda"] * 4  # layer, head, inputs, targets

@@ -83,6 +83,14 @@ def test_commands_show_the_last_part_of_paths_alone(example, tmp_path):
     assert shown.endswith(f".py --data-dir {name} --data-dir={name} --dataset=mnist")
 
 
+def test_results_that_cannot_be_read_are_kept(example, tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text("<<<<<<< ours")
+    with pytest.raises(ValueError, match="is no JSON; mend or remove it"):
+        run(example, tmp_path)
+    assert path.read_text() == "<<<<<<< ours"
+
+
 def test_a_run_that_diverges_ends_there_and_is_not_chosen(example, tmp_path):
     data = tmp_path / "faces.npy"
     np.save(data, np.random.default_rng(0).normal(size=(50, 625)))

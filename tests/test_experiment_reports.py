@@ -46,8 +46,9 @@ def run(layer, seed, validation, test, seconds=2.0, diverged=False):
     }
 
 
-def results(runs, task="mnist", larger_is_better=True, chance=None):
+def results(runs, task="mnist", larger_is_better=True, constant=None):
     found = {
+        "constant": {"accuracy": 0.05, "loss": 2.3} if constant is None else constant,
         "command": "python x.py",
         "settings": {
             "task": task,
@@ -56,7 +57,7 @@ def results(runs, task="mnist", larger_is_better=True, chance=None):
             "samples": {"train": 10, "validation": 5, "test": 5},
             "metric": "accuracy",
             "larger_is_better": larger_is_better,
-            "chance": {"accuracy": 0.1, "loss": 2.3} if chance is None else chance,
+            "chance": {"accuracy": 0.1, "loss": 2.3},
             "chance_means": "one class in ten",
             "backend": "jax",
             "device": "cpu",
@@ -116,13 +117,45 @@ def test_claims_are_seen_only_beyond_the_spread():
 
 
 def test_layers_at_chance_are_told():
-    # Test losses at the best epoch: 1 and 2/3; chance within 5 % of the former alone.
-    lines = claims.verdicts(results([*LSTM, *FAST], chance={"loss": 1.04, "accuracy": 0.1}))
-    assert lines[-1].startswith("- No better than chance by 5%, a test loss of 1.04")
-    assert lines[-1].count("LSTM") == 1
-    (first, *_) = claims.verdicts(results([*LSTM, *SLOW], chance={"loss": 0.6}))
+    # Test losses at the best epoch: 1 and 2/3; accuracies 0.32 and 0.75.
+    chance = {"loss": 1.04, "accuracy": 0.32}
+    lines = claims.verdicts(results([*LSTM, *FAST], constant=chance))
+    assert lines[-1].startswith("- At chance, that is no better by 5% than the best output")
+    assert lines[-1].endswith("(test loss 1.04, accuracy 0.320): LSTM.")
+    chance = {"loss": 0.6, "accuracy": 0.5}
+    (first, *_) = claims.verdicts(results([*LSTM, *SLOW], constant=chance))
     assert "**Not seen**: both at chance: SRLSTM." in first
+    *_, both = claims.verdicts(results([*LSTM, *SLOW], constant=chance))
+    assert both.endswith("LSTM, SRLSTM. Among them this comparison ranks nothing.")
     assert not any("chance" in line for line in claims.verdicts(results([*LSTM, *FAST])))
+    unmeasured = results([*LSTM, *FAST])
+    del unmeasured["constant"]
+    unmeasured["settings"]["chance"] = {"loss": 1.04, "accuracy": 0.32}
+    assert claims.at_chance(unmeasured) == ["LSTM"]
+
+
+@pytest.mark.parametrize(
+    ("constant", "expected"),
+    [
+        ({"loss": 1.04, "accuracy": 0.32}, True),
+        ({"loss": 1.06, "accuracy": 0.32}, False),  # the loss is 6 % below
+        ({"loss": 1.04, "accuracy": 0.30}, False),  # the accuracy is 7 % above
+        ({"loss": 0.5, "accuracy": 0.30}, False),
+        ({"loss": 1.04}, True),
+        ({}, False),
+    ],
+)
+def test_at_chance_is_what_neither_loss_nor_score_has_left(constant, expected):
+    assert claims.at_chance(results(LSTM, constant=constant)) == ["LSTM"] * expected
+
+
+def test_of_one_seed_nothing_is_said_to_be_seen():
+    (first, *_) = claims.verdicts(results([LSTM[0], FAST[0]]))
+    assert "**Open**: of one seed, whose spread is unknown: MomentumLSTM." in first
+    (first, *_) = claims.verdicts(results([*LSTM, *FAST, SLOW[0]]))
+    assert "**Seen in part**: seen for MomentumLSTM; of one seed" in first
+    (first, *_) = claims.verdicts(results([*LSTM, *ALIKE, SLOW[0]]))
+    assert "**Not seen**: within the spread of seeds: AdamLSTM; of one seed" in first
 
 
 def test_report_sets_the_papers_numbers_beside_ours(tmp_path):
@@ -168,6 +201,11 @@ def test_heat_map_has_momentum_across_and_step_size_up():
     cells = np.asarray(axes.images[0].get_array())
     np.testing.assert_allclose(cells, [[0, 0.1], [0.2, 0.3], [0.4, 0.5]])
     assert "Best: MomentumLSTM 0.9 2, test accuracy 0.500" in text
+    for one in runs:
+        one |= {"curve": [], "test": None, "best_epoch": None, "diverged": True}
+    text, figures = ablation.heat_map(results(runs))
+    assert "All diverged." in text
+    assert {t.get_text() for t in figures["heat_map.png"].axes[0].texts} == {"diverged"}
 
 
 @pytest.mark.parametrize(
@@ -230,6 +268,16 @@ def test_small_budget_gives_every_layer_the_same_but_its_own_numbers():
     assert adam.beta == 0.99
 
 
+@pytest.mark.parametrize(("numbers", "beta"), [("paper", 0.999), ("default", 0.99)])
+def test_an_ablation_has_the_numbers_that_are_asked_for(numbers, beta):
+    small = ["samples=64", "held_out=8", "steps=20"]
+    grid = ["--momentum", "0.5", "--step-size", "0.3", f"--numbers={numbers}"]
+    arguments = ["--ablation", "--layers", "AdamLSTM", *grid, "--set", *small]
+    (setup,) = comparison(asked(*arguments), "command").setups.values()
+    (layer,) = setup.new_layers()
+    assert (layer.momentum, layer.step_size, layer.beta) == (0.5, 0.3, beta)
+
+
 def test_every_task_has_a_small_budget():
     assert set(budgets.SMALL) == set(tasks.TASKS)
     assert budgets.paper_numbers("words", {}, "LSTM") == {}
@@ -267,6 +315,9 @@ def test_paper_budget_is_the_recipes():
         (["adding", "--layers", "GRU", "--units", "LSTM=3"], "not among the layers"),
         (["adding", "--ablation", "--layers", "GRU"], "--ablation: takes one layer of"),
         (["adding", "--budget=paper", "--batch-size=3"], "small budget alone"),
+        (["adding", "--budget=paper", "--numbers=default"], "--numbers: default is for the"),
+        (["adding", "--momentum", "0.0", "0.3", "0.6", "0.9"], "--momentum: is for --ablation"),
+        (["adding", "--step-size", "2"], "--step-size: is for --ablation"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message, capsys):
@@ -281,6 +332,8 @@ def test_bad_arguments_are_refused(arguments, message, capsys):
         (["adding", "--set", "speed=3"], "options of adding are .*Received: speed=3"),
         (["speech", "--set", "folder=no/such"], "`folder` must be an existing directory"),
         (["adding", "--budget=paper", "--layers", "NAGLSTM"], "must name one recipe"),
+        (["digits", "--budget=paper"], "No paper has settings .*Received: task='digits'"),
+        (["adding", "--budget=paper", "--units", "3"], "No paper has settings"),
     ],
 )
 def test_what_a_task_refuses_ends_the_command_and_writes_nothing(arguments, message, tmp_path):

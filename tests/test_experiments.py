@@ -22,6 +22,7 @@ from keras_momentum_rnn.experiments import training
 from keras_momentum_rnn.experiments.budgets import Budget, setup_of
 from keras_momentum_rnn.experiments.command import main
 from keras_momentum_rnn.experiments.comparison import SCHEMA
+from keras_momentum_rnn.experiments.constant import constant_scores
 from keras_momentum_rnn.experiments.setups import Optimizer
 
 REPRODUCE = Path(__file__).parents[1] / "examples" / "reproduce.py"
@@ -103,6 +104,7 @@ def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    assert process.returncode == -signal.SIGKILL
     first = read(tmp_path)["runs"][:1]
     results = main([*COMMAND, f"--output={tmp_path}"])
     assert results["runs"][:1] == first
@@ -229,3 +231,93 @@ def test_a_run_that_diverges_ends_and_is_told(tmp_path):
     run = {"curve": [], "diverged": False, "test": None, "best_epoch": None}
     training.note(run, task, {"loss": math.nan, "seconds": 1.0}, None, [], tmp_path)
     assert run == {"curve": [], "diverged": True, "test": None, "best_epoch": None}
+
+
+def test_a_seed_that_diverges_at_once_stops_no_comparison(tmp_path, monkeypatch):
+    """Nor do all seeds of a layer, or of all layers."""
+    broken = {("SimpleRNN", 1), ("MomentumRNN", 0), ("MomentumRNN", 1)}
+
+    def partly(run, *rest, **named):
+        quick(run, *rest, **named)
+        if (run["layer"], run["seed"]) in broken:
+            run |= {"curve": [], "best_epoch": None, "test": None, "diverged": True}
+
+    monkeypatch.setattr(training, "train", partly)
+    command = [*COMMAND, "--seeds=2"]
+    main([*command, f"--output={tmp_path / 'part'}"])
+    results = read(tmp_path / "part")
+    simple, momentum = results["summary"]
+    assert (simple["runs"], simple["diverged"]) == (2, 1)
+    assert (simple["test"], simple["test_sd"], simple["best_validation"]) == (1.0, None, 1.0)
+    assert (momentum["diverged"], momentum["test"]) == (2, None)
+    report = (tmp_path / "part" / "report.md").read_text()
+    assert "Diverged: SimpleRNN (1 of 2 runs), MomentumRNN (2 of 2 runs)." in report
+    assert main([*command, f"--output={tmp_path / 'part'}"])["runs"] == results["runs"]
+    broken.add(("SimpleRNN", 0))
+    results = main([*command, f"--output={tmp_path / 'none'}"])
+    assert results["best"] is None and len(results["runs"]) == 4
+
+
+def test_results_that_cannot_be_read_are_kept(output):
+    path = output / "results.json"
+    merged = "<<<<<<< ours\n" + path.read_text()
+    path.write_text(merged)
+    with pytest.raises(SystemExit, match=r"results.json is no JSON; mend or remove it"):
+        main([*COMMAND, f"--output={output}"])
+    assert path.read_text() == merged
+
+
+def of_targets(y, classes=None):
+    """Loss of the mean, or of the shares of symbols, at each step apart."""
+    if classes is None:
+        return np.mean((y - y.mean(axis=0)) ** 2)
+    shares = [np.bincount(step, minlength=classes) / len(step) for step in y.T]
+    return np.mean([-sum(p * math.log(p) for p in share if p) for share in shares])
+
+
+def test_a_constant_output_scores_by_the_held_out_targets(finished):
+    """Not by those of the distribution, from which few of them differ."""
+    adding = tasks.load("adding", **TASK)
+    found = constant_scores(adding, 24)
+    y = adding.test.y
+    assert read(finished)["constant"] == pytest.approx(found, rel=1e-5)
+    assert found["loss"] == pytest.approx(of_targets(y), rel=1e-5)
+    assert abs(found["loss"] - adding.chance["loss"]) > 0.01 * found["loss"]
+    assert found["zero_one_loss"] == pytest.approx(np.mean(np.abs(y - y.mean()) > 0.04))
+
+    copying = tasks.load("copying", blanks=3, length=2, symbols=3, samples=4, held_out=20)
+    found, y = constant_scores(copying, 8), copying.test.y
+    assert found["loss"] == pytest.approx(of_targets(y, 4), rel=1e-4)
+    wrong = [20 - np.bincount(step).max() for step in y[:, -2:].T]
+    assert found["wrong_symbols"] == pytest.approx(sum(wrong) / 20, rel=1e-5)
+
+
+def test_a_constant_output_is_of_one_class_one_symbol_one_frame(tmp_path):
+    digits = tasks.load("digits")
+    found, y = constant_scores(digits, 500), digits.test.y
+    assert found["loss"] == pytest.approx(of_targets(y[:, None], 10), rel=1e-4)
+    assert found["accuracy"] == pytest.approx(np.bincount(y).max() / len(y), rel=1e-5)
+
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.txt").write_text("abbaabcc" * 4 + "a")
+    characters = tasks.load("characters", folder=tmp_path, steps=8)
+    bits = constant_scores(characters, 1)["bits_per_character"]
+    assert bits == pytest.approx(-(2 * 0.375 * math.log2(0.375) + 0.25 * math.log2(0.25)), 1e-4)
+
+    # Two samples of unlike lengths have one frame, not one for each step.
+    frames = tasks.task.Split(
+        np.zeros((2, 2, 1), "float32"),
+        np.array([[[1.0], [3.0]], [[5.0], [99.0]]], "float32"),
+        np.array([[1.0, 1.0], [1.0, 0.0]], "float32"),
+    )
+    speech = dataclasses.replace(
+        digits,
+        input_shape=(2, 1),
+        test=frames,
+        return_sequences=True,
+        loss=keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"),
+        new_metrics=lambda: [keras.metrics.MeanSquaredError("mse")],
+    )
+    assert constant_scores(speech, 2)["mse"] == pytest.approx((4 + 0 + 4) / 3)
+    other = dataclasses.replace(speech, loss=keras.losses.Huber())
+    assert constant_scores(other, 2) == digits.chance

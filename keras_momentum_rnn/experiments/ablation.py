@@ -45,8 +45,11 @@ def heat_map(results):
     name = results["runs"][0]["setup"]["class"]
     label = f"test {settings['metric']}"
     figure = plots.heat_map_figure(scores, f"{name} on {settings['task']}", label)
+    end = "All diverged."
+    if best is not None:
+        end = f"Best: {best['layer']}, {label} {mean_and_spread(best)}."
     text = (
         "## Momentum and step size\n\nAs in Figure 7 of Nguyen et al. (2020): "
-        f"heat_map.png. Best: {best['layer']}, {label} {mean_and_spread(best)}."
+        f"heat_map.png. {end}"
     )
     return text, {"heat_map.png": figure}

@@ -124,6 +124,11 @@ def paper_setups(task, options, layers, units=None, epochs=None, learning_rate=N
     Raises:
         ValueError: if there is no recipe, or if those of two layers need other data.
     """
+    if not layers:
+        raise ValueError(
+            "No paper has settings for such a task: take the small budget, or other units or "
+            f"options. Received: {task=}, {units=}, {options=}"
+        )
     setups, found = {}, None
     for name in layers:
         row = recipe(task, name, (units or {}).get(name), **telling(task, options))

@@ -2,12 +2,20 @@
 
 from dataclasses import dataclass
 
-from keras_momentum_rnn.experiments.summary import BASELINE, rows
+from keras_momentum_rnn.experiments.summary import BASELINE, number, rows
 
 MOMENTUM_LSTMS = ("MomentumLSTM", "AdamLSTM", "RMSPropLSTM", "SRLSTM")
 NESTED_RIVALS = ("SimpleRNN", "GRU", "LSTM", "NestedLSTM")
-# A mean loss is said to be at chance if it is not this share below it.
+# Better than a constant output is what is better by this share of its loss or score.
 OFF_CHANCE = 0.05
+# What is told of pairs of layers, and the words for it.
+GROUPS = {
+    "seen": "seen for",
+    "within": "within the spread of seeds:",
+    "against": "the other way round:",
+    "chance": "both at chance:",
+    "single": "of one seed, whose spread is unknown:",
+}
 
 
 @dataclass(frozen=True)
@@ -100,32 +108,28 @@ def verdict(claim, found, lost, larger_is_better):
     better = [name for name in claim.better if name in found]
     if not than or not better:
         return None
-    groups = {"seen": [], "within": [], "against": [], "chance": []}
+    groups = {group: [] for group in GROUPS}
     for name in better:
         for other in than:
             pair = f"{name} against {other}" if len(than) > 1 else name
             group = compared(found[name], found[other], larger_is_better)
             groups["chance" if {name, other} <= set(lost) else group].append(pair)
-    if groups["seen"] and not any(groups[name] for name in ("within", "against", "chance")):
+    told = {group: pairs for group, pairs in groups.items() if pairs}
+    if list(told) == ["seen"]:
         return f"- {claim.text}. **Seen**, in all cases."
-    parts = []
-    if groups["seen"]:
-        parts.append(f"seen for {', '.join(groups['seen'])}")
-    if groups["within"]:
-        parts.append(f"within the spread of seeds: {', '.join(groups['within'])}")
-    if groups["against"]:
-        parts.append(f"the other way round: {', '.join(groups['against'])}")
-    if groups["chance"]:
-        parts.append(f"both at chance: {', '.join(groups['chance'])}")
-    word = "Seen in part" if groups["seen"] else "Not seen"
+    parts = [f"{GROUPS[group]} {', '.join(pairs)}" for group, pairs in told.items()]
+    word = "Seen in part" if "seen" in told else "Not seen"
+    if list(told) == ["single"]:
+        word = "Open"
     return f"- {claim.text}. **{word}**: {'; '.join(parts)}."
 
 
 def compared(row, other, larger_is_better):
     """Return "seen" if a row is better than another by more than their deviations together."""
+    if row["test_sd"] is None or other["test_sd"] is None:
+        return "single"
     difference = (row["test"] - other["test"]) * (1 if larger_is_better else -1)
-    spread = (row["test_sd"] or 0) + (other["test_sd"] or 0)
-    if abs(difference) <= spread:
+    if abs(difference) <= row["test_sd"] + other["test_sd"]:
         return "within"
     return "seen" if difference > 0 else "against"
 
@@ -150,22 +154,45 @@ def sooner(found):
 
 
 def at_chance(results):
-    """Return the layers whose test loss is no better than without the inputs, a list."""
-    chance = results["settings"]["chance"].get("loss")
-    losses = {}
+    """Return the layers that are no better than a constant output, a list.
+
+    Neither their test loss nor their score, means over seeds, is better than those of the best
+    constant output by `OFF_CHANCE`.
+    """
+    settings, constant = results["settings"], constant_of(results)
+    larger = {"loss": False, settings["metric"]: settings["larger_is_better"]}
+    names = [name for name in larger if name in constant]
+    tests = {}
     for run in results["runs"]:
-        if chance and run["test"]:
-            losses.setdefault(run["layer"], []).append(run["test"]["loss"])
-    bound = (1 - OFF_CHANCE) * chance if chance else None
-    return [name for name, values in losses.items() if sum(values) / len(values) > bound]
+        if run["test"]:
+            tests.setdefault(run["layer"], []).append(run["test"])
+    return [
+        layer
+        for layer, found in tests.items()
+        if names and not any(better(found, constant, name, larger[name]) for name in names)
+    ]
+
+
+def better(tests, constant, name, larger_is_better):
+    """Return whether the mean of a score is better than a constant output's."""
+    mean = sum(test[name] for test in tests) / len(tests)
+    gain = (mean - constant[name]) * (1 if larger_is_better else -1)
+    return gain > OFF_CHANCE * abs(constant[name])
 
 
 def no_better(lost, results):
     """Yield a line on the layers at chance, if there are any."""
     if lost:
-        settings = results["settings"]
-        yield (
-            f"- No better than chance by {OFF_CHANCE:.0%}, a test loss of "
-            f"{settings['chance']['loss']:.4g} ({settings['chance_means']}): "
-            f"{', '.join(lost)}. Among them this comparison ranks nothing."
+        constant = constant_of(results)
+        told = dict.fromkeys(["loss", results["settings"]["metric"]])
+        scores = [f"{name} {number(constant[name])}" for name in told if name in constant]
+        text = (
+            f"- At chance, that is no better by {OFF_CHANCE:.0%} than the best output that "
+            f"does not depend on the inputs (test {', '.join(scores)}): {', '.join(lost)}."
         )
+        yield text + (" Among them this comparison ranks nothing." if len(lost) > 1 else "")
+
+
+def constant_of(results):
+    """Return what a constant output scores, or by chance if that was not measured."""
+    return results.get("constant", results["settings"]["chance"])

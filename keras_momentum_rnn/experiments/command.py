@@ -40,6 +40,8 @@ LAYERS = (
     "MCRM",
     "NestedLSTM",
 )
+# Of an ablation.
+GRID = {"momentum": [0.0, 0.3, 0.6, 0.9], "step_size": [0.1, 0.3, 0.6, 1.0]}
 
 
 def main(argv=None, program="examples/reproduce.py"):
@@ -78,8 +80,9 @@ def new_parser():
     add("--batch-size", type=positive(int), help="likewise; small budget alone")
     add("--learning-rate", type=positive(float), help="in place of the budget's")
     add("--ablation", action="store_true", help="one layer over momentum and step size")
-    add("--momentum", nargs="+", type=float, default=[0.0, 0.3, 0.6, 0.9], help="of it")
-    add("--step-size", nargs="+", type=float, default=[0.1, 0.3, 0.6, 1.0], help="of it")
+    for name, values in GRID.items():
+        flag = name.replace("_", "-")
+        add(f"--{flag}", nargs="+", type=float, default=values, help="of it")
     add("--devices", type=positive(int), default=1, help="over how many to divide batches")
     add("--output", type=new_folder, help="directory of the results; default: runs/TASK")
     return parser
@@ -93,6 +96,12 @@ def check(parser, options):
             if getattr(options, name):
                 flag = name.replace("_", "-")
                 parser.error(f"argument --{flag}: is for the small budget alone")
+        if options.numbers == "default":
+            parser.error("argument --numbers: default is for the small budget alone")
+    for name, values in GRID.items():
+        if getattr(options, name) is not values and not options.ablation:
+            flag = name.replace("_", "-")
+            parser.error(f"argument --{flag}: is for --ablation alone")
     if options.ablation:
         options.layers = options.layers or ["MomentumLSTM"]
         takes = [name for name in ready_layers() if name.startswith(("Momentum", "Adam"))]
@@ -182,7 +191,9 @@ def shortened(task, count):
 
 def ablated(options, given, budget):
     (layer,) = options.layers
-    arguments = budgets.paper_numbers(options.task, given, layer)
+    arguments = {}
+    if options.numbers == "paper":
+        arguments = budgets.paper_numbers(options.task, given, layer)
     units = options.units.get(layer, budget.units)
     return ablation.ablation_setups(
         layer, options.momentum, options.step_size, arguments, units, budget

@@ -20,9 +20,10 @@ from rich import print
 from rich import progress as bars
 
 from keras_momentum_rnn.experiments import devices, report, summary, training
+from keras_momentum_rnn.experiments.constant import constant_scores
 from keras_momentum_rnn.experiments.settings import check_same, surroundings
 from keras_momentum_rnn.tasks import Task
-from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
+from keras_momentum_rnn.writing import differences, read_results, replaced, write_json
 
 SCHEMA = {
     "command": "the command line of the last call",
@@ -35,6 +36,7 @@ SCHEMA = {
         "chance": "what it and the loss are without the inputs; chance_means says how",
         "backend": "with device, devices and the versions",
     },
+    "constant": "what the best output that does not depend on the inputs scores on test",
     "summary": "one row a layer, see `summary.rows`",
     "best": "layer, seed and test scores of best.keras",
     "runs": {
@@ -113,16 +115,19 @@ def compare(comparison):
         What results.json holds, see `SCHEMA`.
 
     Raises:
-        ValueError: if the directory holds runs with other settings.
+        ValueError: if the directory holds runs with other settings, or a results.json that
+            is no JSON.
         OSError: if a file cannot be written.
     """
     output, path = Path(comparison.output), Path(comparison.output) / "results.json"
-    results = read_json(path, {"settings": comparison.settings(), "runs": []})
+    results = read_results(path, {"settings": comparison.settings(), "runs": []})
     check_settings(results, comparison)
     devices.check(comparison.task, comparison.setups, comparison.devices)
     output.mkdir(parents=True, exist_ok=True)
     pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
     finished = {(run["layer"], run["seed"]) for run in results["runs"]}
+    if "constant" not in results:
+        results["constant"] = constant_of(comparison)
     write_results(results, comparison)
     with progress_bar() as progress:
         epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
@@ -160,6 +165,13 @@ def check_settings(results, comparison):
         if setup is not None:
             different += differences(run["setup"], setup.described())
     check_same(comparison.output, different)
+
+
+def constant_of(comparison):
+    """Return what the best constant output scores, evaluated as the runs are."""
+    setup = next(iter(comparison.setups.values()))
+    batch_size = training.evaluation_batch(comparison.task, setup)
+    return constant_scores(comparison.task, batch_size)
 
 
 def write_results(results, comparison):

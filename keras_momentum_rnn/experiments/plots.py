@@ -90,7 +90,7 @@ def curves_figure(results, title, panels):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
     # Panels beside each other are read with one scale.
-    values = np.concatenate(values)
+    values = np.concatenate(values) if values else np.ones(1)
     if 0 < values.min() < values.max() / 20:
         for axes in figure.axes:
             axes.set_yscale("log")
@@ -126,7 +126,8 @@ def heat_map_figure(scores, title, label):
     figure.set_layout_engine("constrained")
     axes = figure.subplots()
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis")
-    middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
+    finite = cells[np.isfinite(cells)]
+    middle = (finite.min() + finite.max()) / 2 if finite.size else 0
     for (row, column), value in np.ndenumerate(cells):
         color = "white" if value < middle else "black"
         text = "diverged" if np.isnan(value) else f"{value:.3g}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from keras_momentum_rnn.experiments import claims, plots
 from keras_momentum_rnn.experiments.summary import (
     BASELINE,
+    diverged_text,
     has_baseline,
     mean_and_spread,
     number,
@@ -91,6 +92,8 @@ def scores(results):
     )
     if raced:
         text += f" In brackets seconds of training until the {BASELINE}'s best."
+    if diverged := diverged_text(results["summary"]):
+        text += f" {diverged}"
     chance = settings["chance"].get(metric)
     if chance is not None:
         text += f" Chance: {number(chance)} ({settings['chance_means']})."

@@ -57,8 +57,12 @@ def of_layer(runs, layer):
 
 
 def metric_curves(runs, layer, name):
-    """Return the array (seeds, epochs) of one metric, as far as all seeds have come."""
+    """Return the array (seeds, epochs) of one metric, as far as all seeds have come.
+
+    Seeds that diverged in their first epoch have no curve, and no place beside others.
+    """
     mine = [[epoch[name] for epoch in run["curve"]] for run in of_layer(runs, layer)]
+    mine = [curve for curve in mine if curve] or mine
     shortest = min(map(len, mine))
     return np.array([curve[:shortest] for curve in mine]).reshape(len(mine), shortest)
 
@@ -103,6 +107,16 @@ def mean_and_spread(row):
         return "diverged"
     spread = "" if row["test_sd"] is None else f" ± {row['test_sd']:.2g}"
     return number(row["test"]) + spread
+
+
+def diverged_text(rows):
+    """Return how many runs of each row diverged, as text, empty if none."""
+    told = [
+        f"{row['layer']} ({row['diverged']} of {row['runs']} runs)"
+        for row in rows
+        if row["diverged"]
+    ]
+    return f"Diverged: {', '.join(told)}." if told else ""
 
 
 def progress_text(row):
