@@ -18,7 +18,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
-BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 # The cases that the README shows, and those whose ratios are drawn.
 SHOWN = ("main", "pmnist-128")
 DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
@@ -76,20 +75,13 @@ def table(name, results):
 def readme_table(found):
     """Return the ratios of a training step to the LSTM or GRU of each backend and device."""
     columns = [key for key in found if key[1] in SHOWN]
-    heads = [heading(found[key], key[1]) for key in columns]
+    heads = [f"{speed_page.head(found[key])}, {key[1]}" for key in columns]
     layers = dict.fromkeys(row["layer"] for key in columns for row in found[key]["layers"])
     lines = ["| layer | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for layer in layers:
         cells = [shown(found[key]["layers"], layer) for key in columns]
         lines.append(f"| {layer} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def heading(results, case):
-    """Return backend, device where it is no CPU, and case."""
-    place = results["device"].partition(",")[0]
-    backend = BACKENDS[results["backend"]] + ("" if place == "cpu" else f" {place.upper()}")
-    return f"{backend}, {case}"
 
 
 def shown(rows, layer):

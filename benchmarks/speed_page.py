@@ -28,8 +28,7 @@ def tables(found):
     Args:
         found: dict from (file, case) to results, of `report.load`.
     """
-    files = {file: results["backend"] for (file, _), results in found.items()}
-    heads = {file: head(file, backend) for file, backend in files.items()}
+    heads = {file: head(results) for (file, _), results in found.items()}
     return {
         "aims": aims(found, heads),
         "scaling": scaling(found, heads),
@@ -38,9 +37,10 @@ def tables(found):
     }
 
 
-def head(file, backend):
-    device = file.split("-")[0]
-    return BACKENDS[backend] + ("" if device == "cpu" else f", {device.upper()}")
+def head(results):
+    """Return the backend, and the device where it is no CPU."""
+    device = results["device"].partition(",")[0]
+    return BACKENDS[results["backend"]] + ("" if device == "cpu" else f" {device.upper()}")
 
 
 def aims(found, heads):

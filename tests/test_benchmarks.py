@@ -73,7 +73,7 @@ def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_pa
     # Two devices of one backend have a heading each.
     found["main"]["device"] = "gpu, x86_64, 2 cores"
     (results / f"gpu-{BACKEND}.json").write_text(json.dumps(found))
-    run("report.py", "--results", results, "--readme", readme)
+    run("report.py", "--results", results, "--pages", readme)
     (head,) = (line for line in readme.read_text().splitlines() if "| layer |" in line)
     _, _, first, second, _ = head.split("|")
     assert second.strip() == first.strip().replace(", main", " GPU, main")
