@@ -25,7 +25,7 @@ from keras_momentum_rnn.tasks import Task
 from keras_momentum_rnn.writing import differences, read_json, replaced, write_json
 
 SCHEMA = {
-    "command": "the command line of the last call",
+    "commands": "the command lines of all calls",
     "settings": {
         "task": "its name",
         "options": "those of the task",
@@ -163,7 +163,8 @@ def check_settings(results, comparison):
 
 
 def write_results(results, comparison):
-    results["command"] = comparison.command
+    commands = [*results.get("commands", []), comparison.command]
+    results["commands"] = list(dict.fromkeys(commands))
     results["summary"] = summary.rows(results)
     results["best"] = summary.best(results)
     ordered = {name: results[name] for name in SCHEMA}
