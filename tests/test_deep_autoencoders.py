@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from keras_momentum_rnn import requirements
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = [
     "--images=50",
@@ -151,6 +153,12 @@ def test_mnist_is_read_from_data_dir(example):
     )
     assert images.shape == (250, 784) and images.dtype == "float32"
     assert images.min() == 0 and images.max() == 1
+
+
+def test_mnist_says_what_is_missing_to_read_it(example, monkeypatch):
+    monkeypatch.setattr(requirements, "found", lambda module: module != "tensorflow_datasets")
+    with pytest.raises(ImportError, match=r"the data set mnist needs tensorflow-datasets."):
+        example.load(example.parse(["--dataset=mnist"]))
 
 
 def test_faces_are_read_from_the_published_file(example, tmp_path):

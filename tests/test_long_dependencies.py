@@ -105,7 +105,7 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     """Nesterov's form leaves the look-ahead at the end of each epoch, and goes back to it."""
     options = options_of("memory20", "--layers", "SimpleRNN", *ONE_RATE)
     task = long_dependencies.load(options)
-    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"))
+    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"), rate=0.5)
     run = training.new_run("parts", 0, setup)
     training.train(run, setup, task, tmp_path / "whole")
 
