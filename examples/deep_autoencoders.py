@@ -2,7 +2,7 @@
 
     python examples/deep_autoencoders.py
     python examples/deep_autoencoders.py --dataset mnist --data-dir data --output runs/mnist
-    python examples/deep_autoencoders.py --momenta 0.999 --scales 0.25 0.5 1 2 4
+    python examples/deep_autoencoders.py --methods NAG --momenta 0.9 --scales 0.25 0.5 1 2 4
 
 The experiments of Sutskever, Martens, Dahl and Hinton (2013), section 3. `curves`, the default,
 are images that are drawn; `mnist` is read by tensorflow-datasets from `--data-dir`, and
@@ -13,8 +13,9 @@ Hinton and Salakhutdinov (2006), whose first 103,500 images are used.
 Each method, SGD, CM and NAG, with each largest momentum, runs once for each learning rate, from
 the same weights and with the same batches. Momentum follows the paper's equation 5 up to its
 largest, and is at most 0.9 in the last updates (`--finish`). The paper's equation has steps of
-250 updates and its runs 750,000: in a short run `--period` has to be shorter, or large momenta
-are never reached. A run whose loss is no number ends there, and counts as the worst.
+250 updates and its runs 750,000: in a short run `--period` is shorter, as large momenta would
+never be reached. Two that are not are one run, and refused. A run whose loss is no number ends
+there, and counts as the worst.
 
 Errors are the paper's: squared errors summed over pixels, the mean over training images. They
 are measured at w, not at the look-ahead. The output directory receives report.md, which has
@@ -29,9 +30,9 @@ which holds:
               error on the first images]
 
 After an interruption the same command goes on from the last point of a curve, with what it
-finds in the output's folder `runs`. Methods, momenta, rates and scales may be added later, and
-join the results; other settings may not change. A file notes.md in the output directory
-becomes part of the report.
+finds in the output's folder `runs`; what results.json holds is done. Methods, momenta, rates
+and scales may be added later, and join the results; other settings may not change. A file
+notes.md in the output directory becomes part of the report.
 """
 
 import argparse
@@ -45,7 +46,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from autoencoder_report import figures_of, number_of, report_of
+from autoencoder_report import figures_of, number_of, reached, report_of
 from rich import print
 from rich.markdown import Markdown
 
@@ -61,6 +62,7 @@ from keras_momentum_rnn.tasks.autoencoders import (
     deep_autoencoder,
     squared_error,
 )
+from keras_momentum_rnn.tasks.files import read_tfds
 from keras_momentum_rnn.writing import (
     differences,
     read_json,
@@ -82,10 +84,12 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
     results = read_results(options.output / "results.json", {"commands": [], "runs": []})
-    results["settings"] = claim(options)
-    train_all(options, load(options))
+    images = load(options)
+    results["settings"] = claim(options, results)
+    done = {name_of(run): run for run in results["runs"]}
+    train_all(options, images, done)
     results["commands"] = list(dict.fromkeys([*results["commands"], command(argv, options)]))
-    results["runs"] = finished_runs(options.output / "runs")
+    results["runs"] = finished_runs(options.output / "runs", done)
     notes = options.output / "notes.md"
     report = report_of(results, notes.read_text().strip() if notes.exists() else "")
     for name, figure in figures_of(results).items():
@@ -98,12 +102,12 @@ def main(argv=None):
     print(f"results.json, report.md and pictures are in {options.output}")
 
 
-def claim(options):
+def claim(options, results):
     """Return the settings, and make the output the folder of runs with them alone."""
     settings, state = shared_settings(options), options.output / "runs"
-    check_same(
-        options.output, differences(read_json(state / "settings.json", settings), settings)
-    )
+    begun = read_json(state / "settings.json", settings)
+    told = results.get("settings", settings)
+    check_same(options.output, differences(told, settings) + differences(begun, settings))
     state.mkdir(parents=True, exist_ok=True)
     write_json(state / "settings.json", settings)
     return settings
@@ -135,7 +139,8 @@ def parse(argv):
     add("--loss", choices=list(LOSSES), default="squared", help="what is minimised")
     add("--code", choices=["sigmoid", "linear"], default="sigmoid", help="units of the code")
     add("--updates", type=positive(int), default=5000, help="of each run")
-    add("--period", type=positive(int), default=250, help="updates between steps of momentum")
+    add("--period", type=positive(int), help="updates between steps of momentum; default: the "
+        "paper's 250, but no more than a 500th of --updates")  # fmt: skip
     add("--finish", type=positive(int), default=1000, help="last updates, of low momentum")
     add("--every", type=positive(int), default=250, help="updates between points of a curve")
     add("--batch-size", type=positive(int), default=200, help="images per update")
@@ -149,6 +154,8 @@ def parse(argv):
             f"argument --finish: must be less than --updates, {options.updates}. "
             f"Received: {options.finish}"
         )
+    options.period = options.period or max(1, min(250, options.updates // 500))
+    check_momenta(parser, options)
     if (options.dataset == "faces") != (options.data is not None):
         parser.error(f"argument --data: is for faces, which need it. Received: {options.data}")
     if options.data and not options.data.is_file():
@@ -164,6 +171,17 @@ def parse(argv):
     return options
 
 
+def check_momenta(parser, options):
+    """End where two of the largest momenta would be one run, as neither is reached."""
+    most = reached(vars(options))
+    beyond = sorted({momentum for momentum in options.momenta if momentum > most})
+    if len(beyond) > 1 and options.methods != ["SGD"]:
+        parser.error(
+            f"argument --period: must be so short that momentum comes to {beyond[-2]:g} before "
+            f"the finish; it comes to {most:.5g}. Received: {options.period}"
+        )
+
+
 def shared_settings(options):
     """Return what must be equal for runs to be compared."""
     names = ["dataset", "images", "loss", "code", "updates", "period", "finish", "every"]
@@ -176,13 +194,15 @@ def load(options):
     if options.dataset == "curves":
         return curves(options.images)
     if options.dataset == "mnist":
-        import tensorflow_datasets as tfds
-
-        split = f"train[:{options.images}]"
-        data = tfds.load("mnist", split=split, data_dir=options.data_dir, batch_size=-1)
-        pixels = tfds.as_numpy(data)["image"].reshape(options.images, -1)
-        return pixels.astype("float32") / 255
-    return read_faces(options.data)[: options.images]
+        (data,) = read_tfds("mnist", [f"train[:{options.images}]"], options.data_dir)
+        return data["image"].reshape(options.images, -1).astype("float32") / 255
+    images = read_faces(options.data)
+    if len(images) < options.images:
+        raise ValueError(
+            f"{options.data} must hold as many images as --images names, {options.images}. "
+            f"Received: {len(images)} images"
+        )
+    return images[: options.images]
 
 
 def read_faces(path):
@@ -238,13 +258,13 @@ def combinations(options):
     ]
 
 
-def train_all(options, images):
-    """Bring every run that the options name to its end."""
+def train_all(options, images, done):
+    """Bring every run that the options name to its end, but for those that are done by name."""
     state = options.output / "runs"
-    runs = [read_run(state, run) for run in combinations(options)]
+    runs = [done.get(name_of(run)) or read_run(state, run) for run in combinations(options)]
     with progress_bar("update") as progress:
-        done = sum(options.updates if finished(run) else run["updates"] for run in runs)
-        task = progress.add_task("", total=len(runs) * options.updates, completed=done)
+        trained = sum(options.updates if finished(run) else run["updates"] for run in runs)
+        task = progress.add_task("", total=len(runs) * options.updates, completed=trained)
         for number, run in enumerate(runs, 1):
             progress.update(task, description=f"{number}/{len(runs)} {name_of(run)}")
             if not finished(run):
@@ -316,11 +336,11 @@ def read_run(state, run):
     return read_json(state / f"{name_of(run)}.json", run)
 
 
-def finished_runs(state):
-    """Return all runs that came to their end, those of earlier calls too."""
+def finished_runs(state, done):
+    """Return all runs that came to their end, those of earlier calls, `done` by name, too."""
     paths = (path for path in state.glob("*.json") if path.name != "settings.json")
-    runs = [run for run in map(read_json, paths) if finished(run)]
-    return sorted(runs, key=place_of)
+    runs = {name_of(run): run for run in map(read_json, paths) if finished(run)}
+    return sorted({**runs, **done}.values(), key=place_of)
 
 
 def place_of(run):
@@ -348,5 +368,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("Interrupted. The same command goes on from here.")
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         sys.exit(f"{type(error).__name__}: {error}")

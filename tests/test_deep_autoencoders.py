@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.io import savemat
+
+from keras_momentum_rnn import requirements
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = [
@@ -76,6 +79,17 @@ def test_runs_of_several_calls_stand_in_one_report(example, tmp_path):
         run(example, tmp_path, "--period=2")
 
 
+def test_runs_of_a_report_stay_where_its_folder_of_states_is_gone(example, tmp_path):
+    first = run(example, tmp_path, "--methods", "SGD")
+    shutil.rmtree(tmp_path / "runs")
+    with pytest.raises(ValueError, match=r"other settings.*\n  period: 1 there, 2 now"):
+        run(example, tmp_path, "--methods", "NAG", "--period=2")
+    both = run(example, tmp_path, "--methods", "SGD", "NAG")
+    assert both["runs"][0] == first["runs"][0]  # not trained again: its seconds are the same
+    assert [r["method"] for r in both["runs"]] == ["SGD", "NAG"]
+    assert not (tmp_path / "runs" / "SGD-0-0.01-1.json").exists()
+
+
 def test_commands_show_the_last_part_of_paths_alone(example, tmp_path):
     argv = ["--data-dir", str(tmp_path), f"--data-dir={tmp_path}", "--dataset=mnist"]
     shown = example.command(argv, example.parse(argv))
@@ -102,6 +116,15 @@ def test_a_run_that_diverges_ends_there_and_is_not_chosen(example, tmp_path):
     ]
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| SGD | 0 | 0.0001 | 1e+30 |" in report
+
+
+def test_a_file_with_fewer_faces_than_asked_for_is_refused(example, tmp_path):
+    data, output = tmp_path / "faces.npy", tmp_path / "out"
+    np.save(data, np.zeros((30, 625)))
+    message = r"faces.npy must hold as many images as --images names, 50. Received: 30 images"
+    with pytest.raises(ValueError, match=message):
+        run(example, output, "--dataset=faces", f"--data={data}")
+    assert not output.exists()  # so that the next call may name other settings
 
 
 def test_batches_of_an_epoch_have_each_image_once(example):
@@ -138,6 +161,12 @@ def test_mnist_is_read_from_data_dir(example):
     )
     assert images.shape == (250, 784) and images.dtype == "float32"
     assert images.min() == 0 and images.max() == 1
+
+
+def test_mnist_says_what_is_missing_to_read_it(example, monkeypatch):
+    monkeypatch.setattr(requirements, "found", lambda module: module != "tensorflow_datasets")
+    with pytest.raises(ImportError, match=r"the data set mnist needs tensorflow-datasets."):
+        example.load(example.parse(["--dataset=mnist"]))
 
 
 def test_faces_are_read_from_the_published_file(example, tmp_path):
@@ -187,17 +216,56 @@ def test_report_chooses_the_best_rate_and_tells_the_order(example):
         "- CM better than SGD (0.1 against 0.48 in the paper): **seen**, 0.3 against" in report
     )
     assert "python it.py" in report and "A note." in report
+    assert "| NAG, 0.99 | here |" in report
     assert "| before | 0.9 | 0.096 |" in report and "| after | 0.2 | 0.074 |" in report
     # Those of one momentum and rate that has most scales, and not the best at each.
     assert "NAG 0.9, learning rate 0.001:" in report
     assert "| 0.5 | 0.1 | 16 |\n| 1 | 0.4 | 0.074 |\n| 4 | - | 0.35 |" in report
-    # By equation 5 with a period of 250, at update 4,000 of 5,000.
-    assert "at most 0.9706" in report
+    # By equation 5 with a period of 10, at the last of 4,000 updates before the finish.
+    assert "no more than 0.99875." in report
     figures = figures_of(results)
     assert len(figures["curves.png"].axes) == 2
     ours, paper = figures["scales.png"].axes[0].lines
     assert ours.get_xydata().tolist() == [[0.5, 0.1], [1, 0.4]]
     assert paper.get_xydata().tolist()[2] == [1, 0.074]
+
+
+def test_no_finish_is_told_where_it_lowers_nothing(example):
+    from autoencoder_report import finish_table
+
+    settings = example.shared_settings(example.parse([]))
+    runs = [
+        record("NAG", 0.9, 0.01, 0.2, before=0.5),
+        record("NAG", 0.8, 0.01, 0.3, before=0.5),
+    ]
+    assert finish_table(runs, settings) == ""
+    above = record("NAG", 0.99, 0.01, 0.4, before=0.6)  # not the best, but one it lowers
+    assert "| before | 0.6 | 0.096 |\n| after | 0.4 | 0.074 |" in finish_table(
+        [*runs, above], settings
+    )
+
+
+def test_default_schedules_differ_and_come_to_their_largest_momentum(example):
+    """Each row of Table 1 is a run of its own, by the optimizer and not by its name."""
+    for arguments, named in (([], 0.99875), (["--updates=200000"], 0.999)):
+        options = example.parse(arguments)
+        largest = {}
+        for run in example.combinations(options):
+            if run["learning_rate"] == 0.01 and run["method"] == "NAG":
+                optimizer = example.new_model(options, run).optimizer
+                optimizer.iterations.assign(options.updates - options.finish - 1)
+                largest[run["momentum"]] = float(optimizer.momentum)
+        assert largest == pytest.approx({0.9: 0.9, 0.99: 0.99, 0.995: 0.995, 0.999: named})
+    assert options.period == 250  # as in the paper, where there is time for it
+
+
+def test_table_1_tells_a_momentum_that_is_not_reached(example):
+    from autoencoder_report import errors_table
+
+    settings = example.shared_settings(example.parse(["--period=250", "--momenta", "0.99"]))
+    text = errors_table([record("NAG", m, 0.01, 0.2) for m in (0.9, 0.99)], settings)
+    assert "| NAG | 0.9 | 0.01 |" in text
+    assert "| NAG | 0.99, 0.96875 here | 0.01 |" in text
 
 
 @pytest.mark.parametrize(
@@ -231,6 +299,11 @@ def test_order_is_told_as_it_is(example, errors, words):
             ["--dataset=faces", f"--data={__file__}", "--loss=cross-entropy"],
             "--loss: must be squared",
         ),
+        (
+            ["--period=250"],
+            "--period: must be so short that momentum comes to 0.995 before the",
+        ),
+        (["--period=250"], "it comes to 0.96875. Received: 250"),
         (["--images=100"], "--images: must lie in [200, 20000]"),
         (["--images=20001"], "--images: must lie in [200, 20000]"),
     ],

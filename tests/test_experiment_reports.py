@@ -49,7 +49,7 @@ def run(layer, seed, validation, test, seconds=2.0, diverged=False):
 def results(runs, task="mnist", larger_is_better=True, constant=None):
     found = {
         "constant": {"accuracy": 0.05, "loss": 2.3} if constant is None else constant,
-        "command": "python x.py",
+        "commands": ["python x.py", "python x.py --layers GRU"],
         "settings": {
             "task": task,
             "options": {},
@@ -180,8 +180,21 @@ def test_curves_are_means_over_seeds():
     drawn = {line.get_label(): line.get_ydata() for line in validation.lines}
     np.testing.assert_allclose(drawn["LSTM"], [0.2, 0.4, 0.3])
     np.testing.assert_allclose(test.lines[0].get_ydata(), [0.5, 0.5, 0.75])
-    losses, _ = plots.losses_figure(results([*LSTM, *FAST]), "title").axes
+    losses, tested = plots.losses_figure(results([*LSTM, *FAST]), "title").axes
     np.testing.assert_allclose(losses.lines[0].get_ydata(), [1, 1 / 2, 1 / 3])
+    losses.set_ylim(0, 7)
+    assert tested.get_ylim() == (0, 7)  # one scale for both
+
+
+def test_pilots_of_one_row_have_its_colour_and_one_line_for_each_rate():
+    names = [
+        f"SimpleRNN {m} at {r:g}" for r in (1e-3, 1e-5, 1e-4) for m in ("0", "0.9N", "0.9M")
+    ]
+    looks = plots.styles(names)
+    assert len(set(looks.values())) == 9
+    assert len({color for color, _ in looks.values()}) == 3
+    assert looks["SimpleRNN 0 at 1e-05"][1] == looks["SimpleRNN 0.9M at 1e-05"][1] == ":"
+    assert plots.styles(["LSTM", "A at 1"])["LSTM"] == ("black", "-")
 
 
 def test_heat_map_has_momentum_across_and_step_size_up():

@@ -1,5 +1,6 @@
 """Table 5 of Sutskever et al. (2013) as a comparison: starts, chunks, pilots, report."""
 
+import itertools
 import json
 import re
 
@@ -9,9 +10,11 @@ import pytest
 from harness import array
 
 from keras_momentum_rnn.experiments import long_dependencies, training
-from keras_momentum_rnn.experiments.momentum_table import Row, row_of, table
+from keras_momentum_rnn.experiments.momentum_table import Row, looks_of, row_of, table
 
 TINY = ["--updates=6", "--pilot=4", "--every=2", "--units=4"]
+# A pilot of four updates is over before momentum rises.
+ONE_RATE = ["--learning-rates", "0.01"]
 SMALL = {"adding": ["steps=20"], "memory20": ["blanks=3"]}
 
 
@@ -47,7 +50,7 @@ def test_networks_start_as_table_4_says(task):
 
 
 def test_momentum_warms_up_and_has_both_forms():
-    options = options_of("adding", "--momenta", "0", "0.98")
+    options = options_of("adding", "--momenta", "0", "0.98", *ONE_RATE)
     rows = {str(row): row for row in long_dependencies.rows(options)}
     assert list(rows) == ["SimpleRNN 0", "SimpleRNN 0.98N", "SimpleRNN 0.98M"]
     for name, expected in {"0": (0, 0), "0.98N": (0.9, 0.98), "0.98M": (0.9, 0.98)}.items():
@@ -63,6 +66,36 @@ def test_momentum_warms_up_and_has_both_forms():
         assert momenta == pytest.approx(expected)
 
 
+def test_rows_differ_by_the_end_of_the_default_pilot():
+    """Each column of Table 5 is a run of its own, by the optimizer and not by its name."""
+    options = long_dependencies.parse(["adding"])
+    assert options.pilot < options.updates
+    found = set()
+    for row in long_dependencies.rows(options):
+        optimizer = setup_of(options, row, updates=options.pilot).new_optimizer()
+        optimizer.iterations.assign(options.pilot - 1)
+        found.add((float(optimizer.momentum), optimizer.nesterov))
+    assert len(found) == 7
+    # Where only 0.9 is wanted, or one rate, nothing rises that a short pilot could miss.
+    for arguments in (["--momenta", "0", "0.9"], ONE_RATE):
+        assert long_dependencies.parse(["adding", *TINY, *arguments]).pilot == 4
+
+
+def test_the_read_out_starts_at_the_mean_of_the_length_given():
+    options = long_dependencies.parse(["memory20", "--set", "blanks=20"])
+    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"), updates=500)
+    bias = setup.model_options["bias_initializer"]["config"]["value"]
+    # 40 steps: 30 blanks, then ten symbols of five kinds.
+    np.testing.assert_allclose(bias, np.log([30 / 40] + [10 / 40 / 5] * 5), atol=1e-6)
+
+
+@pytest.mark.parametrize("rates", [[], ONE_RATE])
+def test_a_length_that_is_no_number_is_refused_by_the_task(rates, tmp_path):
+    command = ["memory20", *rates, "--set", "blanks=x", f"--output={tmp_path}"]
+    with pytest.raises(SystemExit, match="`blanks` must be"):
+        long_dependencies.main(command)
+
+
 def same_curves(got, expected):
     for one, other in zip(got["curve"], expected["curve"], strict=True):
         assert one == pytest.approx({**other, "seconds": one["seconds"]}, rel=1e-5, abs=1e-7)
@@ -70,9 +103,9 @@ def same_curves(got, expected):
 
 def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch):
     """Nesterov's form leaves the look-ahead at the end of each epoch, and goes back to it."""
-    options = options_of("memory20", "--layers", "SimpleRNN")
+    options = options_of("memory20", "--layers", "SimpleRNN", *ONE_RATE)
     task = long_dependencies.load(options)
-    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"))
+    setup = setup_of(options, Row("SimpleRNN", 0.98, "N"), rate=0.5)
     run = training.new_run("parts", 0, setup)
     training.train(run, setup, task, tmp_path / "whole")
 
@@ -127,8 +160,13 @@ def test_a_pilot_chooses_the_learning_rate(tmp_path):
         [*command, *rates, "--momenta", "0.9", "--forms", "N", *layers]
     )
     assert more["runs"][0] == run
+    assert [line.partition("0.9 ")[2] for line in more["commands"]] == [
+        "--forms N",
+        "--forms N --layers SimpleRNN AdamRNN",
+    ]
     assert [r["layer"] for r in more["runs"]] == ["SimpleRNN 0.9N", "AdamRNN 0.9N"]
     report = (tmp_path / "report.md").read_text()
+    assert all(f"`{line}`" in report for line in more["commands"])
     assert "| 0.02 (100 units, optimizer's momentum 0.9N) |" in report
     assert "LSTM" not in report
     assert (tmp_path / "table5.png").read_bytes().startswith(b"\x89PNG")
@@ -159,7 +197,7 @@ def test_table_5_stands_beside_the_papers():
         "metric": "wrong_symbols",
         "larger_is_better": False,
         "chance": {"wrong_symbols": 8.0},
-        "samples": {"validation": 5},
+        "samples": {"validation": 5, "test": 5},
         "budget": {"updates": 4000, "updates between evaluations": 2000},
     }
     text, figures = table({"runs": runs, "settings": settings})
@@ -173,14 +211,25 @@ def test_table_5_stands_beside_the_papers():
         ["SimpleRNN, paper", "8", "5.37", "0.0144", "0.053", "-"],
     ]
     assert "at most 4,000 updates here" in text and "50,000 in the paper" in text
-    left = figures["table5.png"].axes[0]
+    left, right = figures["table5.png"].axes
     drawn = {line.get_label(): line for line in left.lines}
-    assert set(drawn) >= {"0", "0.995M", "0.7N"}
-    np.testing.assert_array_equal(drawn["0.995M"].get_xydata(), [[2000, 1.25]])
-    ends = [
-        float(np.squeeze(line.get_ydata())) for line in left.lines if line.get_marker() == "x"
-    ]
-    assert ends == [0.053, 5.37]  # as they are, though five samples have nothing below 0.1
+    assert set(drawn) >= {"SimpleRNN 0", "SimpleRNN 0.995M", "SimpleRNN 0.7N"}
+    np.testing.assert_array_equal(drawn["SimpleRNN 0.995M"].get_xydata(), [[2000, 1.25]])
+    # Read by eye: no scale of the paper's, which would press ours together.
+    assert left.get_yscale() == "linear" and left.get_ylim()[0] > 0.5
+    columns = [label.get_text() for label in right.get_xticklabels()]
+    assert columns == ["0", "0.98N", "0.995M", "0.7N"]
+    ends = {line.get_label(): line.get_xydata().tolist() for line in right.lines}
+    assert ends["SimpleRNN"] == [[2, 1.25], [0, 7.5], [3, 3.5]]
+    assert ends["SimpleRNN, paper, 50,000 updates"] == [[0, 5.37], [1, 0.0144], [2, 0.053]]
+    assert "AdamRNN" not in ends  # it diverged
+
+
+def test_rows_are_told_apart_in_the_picture():
+    rows = [Row(*parts) for parts in itertools.product(
+        ["SimpleRNN", "AdamRNN", "MomentumRNN"], [0.98, 0.995], ["N", "M"])]  # fmt: skip
+    looks = looks_of([*rows, Row("SimpleRNN", 0.0, "")])
+    assert len({tuple(look.values()) for look in looks.values()}) == 13
 
 
 @pytest.mark.parametrize(
@@ -188,8 +237,9 @@ def test_table_5_stands_beside_the_papers():
     [
         (["--momenta", "1"], r"--momenta: must lie in \[0, 1\). Received: \[1.0\]"),
         (["--updates=7"], "--updates: must be a multiple of --every, 2. Received: 7"),
+        (["--pilot=1000"], r"--pilot: must exceed 1000, the updates with momentum 0.9"),
         (["--pilot=3"], "--pilot: must be a multiple of --every, 2. Received: 3"),
-        (["--set", "samples=5"], "--every has the place of the option samples"),
+        ([*ONE_RATE, "--set", "samples=5"], "--every has the place of the option samples"),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, message, capsys):
@@ -199,7 +249,7 @@ def test_arguments_out_of_range_are_refused(arguments, message, capsys):
 
 
 def test_one_rate_needs_no_pilot(tmp_path):
-    options = options_of("adding", "--learning-rates", "0.01", f"--output={tmp_path}")
+    options = options_of("adding", *ONE_RATE, f"--output={tmp_path}")
     rates = long_dependencies.pilot(options, "")
     assert all(found == {0.01: None} for found in rates.values()) and len(rates) == 7
     assert not (tmp_path / "pilot").exists()

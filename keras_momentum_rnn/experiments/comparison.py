@@ -26,7 +26,7 @@ from keras_momentum_rnn.tasks import Task
 from keras_momentum_rnn.writing import differences, read_results, replaced, write_json
 
 SCHEMA = {
-    "command": "the command line of the last call",
+    "commands": "the command lines of all calls",
     "settings": {
         "task": "its name",
         "options": "those of the task",
@@ -175,7 +175,8 @@ def constant_of(comparison):
 
 
 def write_results(results, comparison):
-    results["command"] = comparison.command
+    commands = [*results.get("commands", []), comparison.command]
+    results["commands"] = list(dict.fromkeys(commands))
     results["summary"] = summary.rows(results)
     results["best"] = summary.best(results)
     ordered = {name: results[name] for name in SCHEMA}

@@ -10,8 +10,8 @@ momentum 0, 0.9, 0.98 or 0.995, in Nesterov's form (N) and the classical one (M)
 Other layers start and learn in the same way.
 
 The learning rate of each row is the one of `--learning-rates` whose validation loss is least
-after `--pilot` updates; the same command trains these pilots first, in the folder `pilot` of
-its output. With one rate there is none.
+after `--pilot` updates, which have to outlast the first 1000; the same command trains these
+pilots first, in the folder `pilot` of its output. With one rate there is none.
 
 Score and report are as those of `keras_momentum_rnn.experiments.command`, whose runner this
 uses: the output directory receives report.md with Table 5 beside ours, table5.png, losses.png,
@@ -34,6 +34,7 @@ from keras_momentum_rnn.experiments.momentum_table import Row, table
 from keras_momentum_rnn.layers.names import ready_layers
 from keras_momentum_rnn.optimizers.schedules import WarmConstant
 from keras_momentum_rnn.tasks import sutskever2013
+from keras_momentum_rnn.tasks.rows import centered_read_out
 
 MOMENTA = [0.0, 0.9, 0.98, 0.995]
 
@@ -65,8 +66,10 @@ def parse(argv):
     add("--momenta", nargs="+", type=float, default=MOMENTA, help="of the optimizer")
     add("--forms", nargs="+", choices=["N", "M"], default=["N", "M"], help="of momentum")
     add("--learning-rates", nargs="+", type=positive(float), default=rates, help="to try")
-    add("--updates", type=positive(int), default=2000, help="of each run; the paper: 50000")
-    add("--pilot", type=positive(int), default=500, help="updates to choose a learning rate by")
+    add("--updates", type=positive(int), default=6000, help="of each run; the paper: 50000")
+    add(
+        "--pilot", type=positive(int), default=2000, help="updates to choose a learning rate by"
+    )
     add("--every", type=positive(int), default=250, help="updates between two evaluations")
     add("--seeds", type=positive(int), default=1, help="how many runs of each; the paper: 4")
     add("--units", type=positive(int), default=sutskever2013.UNITS, help="width of a layer")
@@ -84,11 +87,23 @@ def parse(argv):
                 f"argument --{name}: must be a multiple of --every, {options.every}. "
                 f"Received: {getattr(options, name)}"
             )
+    check_pilot(parser, options)
     options.set = dict(options.set)
     if "samples" in options.set:
         parser.error("argument --set: --every has the place of the option samples")
     options.output = options.output or new_folder(f"runs/{options.task}_momenta")
     return options
+
+
+def check_pilot(parser, options):
+    """End where a pilot would be over before the momenta of its rows differ."""
+    steps, warm = sutskever2013.WARM_UP
+    rising = any(momentum not in (0, warm) for momentum in options.momenta)
+    if rising and len(set(options.learning_rates)) > 1 and options.pilot <= steps:
+        parser.error(
+            f"argument --pilot: must exceed {steps}, the updates with momentum {warm}. "
+            f"Received: {options.pilot}"
+        )
 
 
 def rows(options):
@@ -106,7 +121,7 @@ def pilot(options, command):
     rates = list(dict.fromkeys(options.learning_rates))
     if len(rates) == 1:
         return {row: {rates[0]: None} for row in rows(options)}
-    setups, told = {}, {}
+    task, setups, told = load(options), {}, {}
     for row in rows(options):
         for rate in rates:
             name = f"{row} at {rate:g}"
@@ -114,7 +129,7 @@ def pilot(options, command):
             told[name] = row, rate
     results = compare(
         Comparison(
-            task=load(options),
+            task=task,
             setups=setups,
             seeds=1,
             output=options.output / "pilot",
@@ -154,8 +169,10 @@ def new_setup(options, row, rate, updates, chosen=""):
     if momentum:
         steps, warm = sutskever2013.WARM_UP
         momentum = WarmConstant(momentum, warm_momentum=warm, warm_steps=steps)
+    length = options.set.get("blanks", sutskever2013.LENGTHS[options.task])
     recipe = dataclasses.replace(
         paper_recipe(options.task),
+        model_options=centered_read_out(options.task, length),
         layer_name=row.layer,
         units=options.units,
         learning_rate=rate,
@@ -170,12 +187,12 @@ def new_setup(options, row, rate, updates, chosen=""):
 
 def comparison(options, command, rates):
     """Return the `Comparison` of all rows at their learning rates."""
-    setups = {}
+    task, setups = load(options), {}
     for row in rows(options):
         best, *_ = rates[row]
         setups[str(row)] = new_setup(options, row, best, options.updates, choice(rates[row]))
     return Comparison(
-        task=load(options),
+        task=task,
         setups=setups,
         seeds=options.seeds,
         output=options.output,

@@ -1,6 +1,7 @@
 """Table 5 of Sutskever et al. (2013) beside ours, and the errors over updates."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,9 +9,9 @@ from matplotlib.figure import Figure
 from keras_momentum_rnn.experiments.summary import layers, metric_curves, number, of_layer
 from keras_momentum_rnn.tasks import sutskever2013
 
-# Colours after Okabe and Ito: of a momentum; Nesterov's form is drawn solid.
+# Colours after Okabe and Ito: of a plain network's momentum; Nesterov's form is drawn solid.
 COLORS = {0: "black", 0.9: "#E69F00", 0.98: "#0072B2", 0.995: "#D55E00"}
-OTHERS = ("#009E73", "#CC79A7", "#56B4E9")
+OTHERS = ("#009E73", "#CC79A7", "#56B4E9", "#7B3F9E")
 LINES = {"N": "-", "M": "--", "": ":"}
 ERRORS = {
     "zero_one_loss": "share of sequences with an error above 0.04",
@@ -57,7 +58,7 @@ def table(results):
     lines = [["", "biases", *columns], ["---"] * (len(columns) + 2)]
     for layer in dict.fromkeys(row.layer for row in found):
         mine = {row.column: runs for row, runs in found.items() if row.layer == layer}
-        errors = [mean_error(mine.get(column), settings["metric"]) for column in columns]
+        errors = [mean_error(mine.get(column), settings) for column in columns]
         rates = [learning_rate(mine.get(column)) for column in columns]
         lines.append([layer, number(settings["chance"][settings["metric"]]), *errors])
         lines.append([f"{layer}, learning rate", "-", *rates])
@@ -75,11 +76,18 @@ def table(results):
     return "\n\n".join(parts), {"table5.png": errors_figure(results, found, paper)}
 
 
-def mean_error(runs, metric):
+def mean_error(runs, settings):
+    """Return the error of a row as text."""
     if runs is None:
         return "-"
-    errors = [run["test"][metric] for run in runs if run["test"]]
-    return number(float(np.mean(errors))) if errors else "diverged"
+    error = test_error(runs, settings)
+    return "diverged" if error is None else number(error)
+
+
+def test_error(runs, settings):
+    """Return the mean error of runs on test, or None if all diverged before the first."""
+    errors = [run["test"][settings["metric"]] for run in runs if run["test"]]
+    return float(np.mean(errors)) if errors else None
 
 
 def learning_rate(runs):
@@ -87,55 +95,79 @@ def learning_rate(runs):
 
 
 def errors_figure(results, found, paper):
-    """Draw errors on validation over updates, a panel for each layer.
+    """Draw errors on validation over updates, and at the end beside the paper's.
 
     Args:
         results: what results.json holds.
         found: dict from `Row` to runs.
         paper: dict from columns of Table 5 to errors after the paper's updates.
     """
-    settings, names = results["settings"], list(dict.fromkeys(row.layer for row in found))
-    every, chance = settings["budget"]["updates between evaluations"], settings["chance"]
-    least = 0.5 / settings["samples"]["validation"]  # so that none wrong has a place
-    figure = Figure(figsize=(2.2 + 3.8 * len(names), 4.6), layout="constrained")
-    figure.suptitle(f"{settings['task']}: {ERRORS[settings['metric']]}, validation")
-    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
-    colors = {**COLORS, **dict(zip(other_momenta(found), OTHERS))}
-    for axes, name in zip(panels, names):
-        for row in (row for row in found if row.layer == name):
-            y = metric_curves(found[row], str(row), f"validation_{settings['metric']}")
-            x = every * np.arange(1, y.shape[1] + 1)
-            look = {"color": colors.get(row.momentum, "0.5"), "label": row.column}
-            axes.plot(x, np.maximum(y.mean(axis=0), least), LINES[row.form], **look)
-        if name == "SimpleRNN":
-            for row in (row for row in found if row.layer == name and row.column in paper):
-                draw_end(axes, paper[row.column], row, colors, settings)
-        axes.axhline(chance[settings["metric"]], color="0.6", linewidth=0.8)
-        axes.set(title=name, xlabel="update", yscale="log")
+    settings = results["settings"]
+    figure = Figure(figsize=(12.5, 4.8), layout="constrained")
+    figure.suptitle(f"{settings['task']}: {ERRORS[settings['metric']]}")
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    looks = looks_of(found)
+    draw_curves(left, results, found, looks)
+    draw_ends(right, settings, found, looks, paper)
+    for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
-    entries = {}
-    for axes in panels:
-        handles, labels = axes.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles))
-    title = "momentum;\nat the edge: the\npaper's, after\n50,000 updates"
-    figure.legend(
-        entries.values(), entries, title=title, loc="outside right center", frameon=False
-    )
+    left.legend(frameon=False, fontsize=8)
+    right.legend(frameon=False, fontsize=8)
     return figure
 
 
-def draw_end(axes, error, row, colors, settings):
-    """Mark what the paper has after its updates, at the right edge."""
-    axes.plot(
-        settings["budget"]["updates"] * 1.04,
-        error,
-        marker="<" if row.form == "N" else "x",
-        color=colors.get(row.momentum, "0.5"),
-        linestyle="none",
-        clip_on=False,
-    )
+def looks_of(found):
+    """Return how the curve of each row is drawn: of a plain network as its momentum is."""
+    spare = itertools.cycle(OTHERS)
+    looks, colors = {}, {("SimpleRNN", momentum): color for momentum, color in COLORS.items()}
+    markers = dict(zip(dict.fromkeys(row.layer for row in found), itertools.cycle("os^Dv")))
+    for row in found:
+        kind = row.layer, row.momentum
+        if kind not in colors:
+            colors[kind] = next(spare)
+        looks[row] = {
+            "color": colors[kind],
+            "linestyle": LINES[row.form],
+            "marker": markers[row.layer],
+            "markersize": 3,
+        }
+    return looks
 
 
-def other_momenta(found):
-    return sorted({row.momentum for row in found} - set(COLORS))
+def draw_curves(axes, results, found, looks):
+    """Draw errors over updates, on a log axis if they span more than it takes to read them."""
+    settings, least = results["settings"], 0.5 / results["settings"]["samples"]["validation"]
+    every, values = settings["budget"]["updates between evaluations"], []
+    for row, runs in found.items():
+        y = metric_curves(runs, str(row), f"validation_{settings['metric']}").mean(axis=0)
+        axes.plot(every * np.arange(1, len(y) + 1), y, label=str(row), **looks[row])
+        values += [*y]
+    axes.axhline(settings["chance"][settings["metric"]], color="0.6", linewidth=0.8)
+    if min(values, default=1) < max(values, default=1) / 50:
+        # None wrong has a place too, below the least error that these samples can show.
+        axes.set_yscale("symlog", linthresh=2 * least)
+    axes.set(xlabel="update", title="here, on validation; the line is chance")
+
+
+def draw_ends(axes, settings, found, looks, paper):
+    """Draw what Table 5 has, ours and the paper's, by momentum."""
+    known = [c for c in sutskever2013.COLUMNS if c in {row.column for row in found}]
+    columns = list(dict.fromkeys([*known, *(row.column for row in found)]))
+    theirs = [(x, paper[column]) for x, column in enumerate(columns) if column in paper]
+    least = 0.5 / settings["samples"]["test"]
+    for layer in dict.fromkeys(row.layer for row in found):
+        rows = [row for row in found if row.layer == layer]
+        look = {"color": "black" if layer == "SimpleRNN" else looks[rows[0]]["color"]}
+        ends = [(columns.index(row.column), test_error(found[row], settings)) for row in rows]
+        ends = [(x, max(error, least)) for x, error in ends if error is not None]
+        if ends:
+            marker = looks[rows[0]]["marker"]
+            axes.plot(*zip(*ends), marker, label=layer, ms=9, fillstyle="none", **look)
+    if theirs:
+        updates = f"{sutskever2013.UPDATES:,} updates"
+        axes.plot(*zip(*theirs), "x", color="0.5", ms=8, label=f"SimpleRNN, paper, {updates}")
+    axes.axhline(settings["chance"][settings["metric"]], color="0.6", linewidth=0.8)
+    axes.set(yscale="log", xlabel="momentum", title="on test, beside the paper's")
+    axes.set_xticks(range(len(columns)), columns)
+    axes.margins(x=0.1)

@@ -25,9 +25,20 @@ OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def styles(names):
-    """Return colour and line of each layer."""
+    """Return colour and line of each layer; those that differ by their rate alone share one."""
+    if names and all(" at " in name for name in names):
+        return rate_styles(names)
     looks = itertools.cycle((color, line) for line in ("-", "--", ":") for color in OTHERS)
     return {name: STYLES[name] if name in STYLES else next(looks) for name in names}
+
+
+def rate_styles(names):
+    """Return colours of rows and lines of rates, where names are as "SimpleRNN 0 at 0.01"."""
+    pairs = [name.partition(" at ")[::2] for name in names]
+    kinds, rates = (sorted(set(part)) for part in zip(*pairs))
+    colors = dict(zip(kinds, itertools.cycle(("black", *OTHERS))))
+    lines = dict(zip(sorted(rates, key=float), itertools.cycle((":", "--", "-", "-."))))
+    return {f"{kind} at {rate}": (colors[kind], lines[rate]) for kind, rate in pairs}
 
 
 def losses_figure(results, title):
@@ -64,7 +75,8 @@ def curves_figure(results, title, panels):
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     figure.suptitle(title)
     values = []
-    for axes, (name, label, chance) in zip(figure.subplots(1, len(panels)), panels):
+    drawn = figure.subplots(1, len(panels), sharey=True)
+    for axes, (name, label, chance) in zip(drawn, panels):
         for layer in names:
             y = metric_curves(runs, layer, name)
             x = range(1, y.shape[1] + 1)
@@ -77,10 +89,10 @@ def curves_figure(results, title, panels):
             axes.axhline(chance, color="0.6", linewidth=0.8)
             axes.annotate(
                 "chance",
-                (1, chance),
+                (1.01, chance),  # beside the curves, not over them
                 xycoords=("axes fraction", "data"),
-                ha="right",
-                va="bottom",
+                ha="left",
+                va="center",
                 color="0.45",
                 fontsize=8,
             )
@@ -89,7 +101,6 @@ def curves_figure(results, title, panels):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
-    # Panels beside each other are read with one scale.
     values = np.concatenate(values) if values else np.ones(1)
     if 0 < values.min() < values.max() / 20:
         for axes in figure.axes:

@@ -53,9 +53,9 @@ def head(results, title):
     budget = "; ".join(f"{name}: {value}" for name, value in settings["budget"].items())
     versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
     devices = f"{settings['devices']} x {settings['device']}"
+    commands = "\n\n".join(f"`{command}`" for command in results["commands"])
     return (
-        f"# {title}\n\n`{results['command']}`\n\nSamples: {sizes}. Budget: {budget}. "
-        f"{versions}, {devices}."
+        f"# {title}\n\n{commands}\n\nSamples: {sizes}. Budget: {budget}. {versions}, {devices}."
     )
 
 

@@ -1,0 +1,143 @@
+"""The numbers of docs/initialisation_and_momentum.md are those of the committed results."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_momentum_rnn import tasks
+from keras_momentum_rnn.tasks import sutskever2013
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "initialisation_and_momentum.md"
+RESULTS = ROOT / "examples" / "results"
+COLUMNS = ["0", "0.98N", "0.995N", "0.98M", "0.995M"]
+
+pytestmark = pytest.mark.skipif(
+    not (PAGE.exists() and RESULTS.exists()), reason="only a checkout has docs and results"
+)
+
+
+def results(name):
+    return json.loads((RESULTS / name / "results.json").read_text())
+
+
+def tables():
+    """Return the tables of the page, each a dict from the first cell of a row to the others."""
+    found = re.findall(r"(?:^\|.*\|\n)+", PAGE.read_text(), flags=re.MULTILINE)
+    cells = [[line.strip("|").split("|") for line in text.splitlines()] for text in found]
+    return [{row[0].strip(): [c.strip() for c in row[1:]] for row in table} for table in cells]
+
+
+def rounded(value, like):
+    """Return a number with as many decimals as a text has, and no cell for None."""
+    if value is None:
+        return ""
+    return f"{value:.{len(like.partition('.')[2])}f}"
+
+
+def check(cells, values):
+    assert cells == [rounded(value, cell) for cell, value in zip(cells, values, strict=True)]
+
+
+def autoencoder(method, momentum, rate=0.01, scale=1, data="curves", what="error"):
+    named = {"method": method, "momentum": momentum, "learning_rate": rate, "scale": scale}
+    (run,) = [
+        r for r in results(f"deep_autoencoders/{data}")["runs"] if named.items() <= r.items()
+    ]
+    return run[what]
+
+
+def last(name, row, metric="loss"):
+    """Return what a row of long dependencies has on validation at its end."""
+    (run,) = [r for r in results(f"long_dependencies/{name}")["runs"] if r["layer"] == row]
+    return run["curve"][-1][f"validation_{metric}"]
+
+
+def test_tables_of_autoencoders(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    from autoencoder_report import TABLE_1, TABLE_3
+
+    momenta, paper = [0.9, 0.99, 0.999], TABLE_1["curves"]
+    errors, scales = tables()[:2]
+    sgd = min(autoencoder("SGD", 0.0, rate) for rate in (0.01, 0.05))
+    check(errors["CM"], [sgd, *(autoencoder("CM", m) for m in momenta)])
+    check(errors["NAG"], [None, *(autoencoder("NAG", m) for m in momenta)])
+    check(errors["paper, CM"], [paper["SGD", 0], *(paper["CM", m] for m in momenta)])
+    check(errors["paper, NAG"], [None, *(paper["NAG", m] for m in momenta)])
+    check(scales["here"], [autoencoder("NAG", 0.9, scale=float(s)) for s in scales["scale"]])
+    check(scales["paper"], [TABLE_3[float(s)] for s in scales["scale"]])
+
+
+def test_sentences_on_autoencoders():
+    text = PAGE.read_text()
+    before, after = (autoencoder("NAG", 0.99, what=name) for name in ("before", "error"))
+    assert f"NAG at 0.99 from {before:.1f} to {after:.1f};" in text
+    before, after = (autoencoder("NAG", 0.9, what=name) for name in ("before", "error"))
+    assert f"the same updates give {before:.1f} to {after:.1f}." in text
+    sgd, cm, nag = (
+        autoencoder(name, momentum, data="mnist")
+        for name, momentum in (("SGD", 0.0), ("CM", 0.9), ("NAG", 0.9))
+    )
+    assert f"SGD {sgd:.1f}, CM and NAG with momentum 0.9 {cm:.1f} and {nag:.1f}" in text
+
+
+def test_tables_of_long_dependencies():
+    pilot, ends, adding = tables()[2:]
+    for name, row in {
+        "0": "0",
+        "0.98, Nesterov's form": "0.98N",
+        "0.98, classical": "0.98M",
+        "0.995, Nesterov's form": "0.995N",
+        "0.995, classical": "0.995M",
+    }.items():
+        rates = [f"{float(rate):g}" for rate in pilot["momentum"]]
+        check(pilot[name], [last("memory20/pilot", f"SimpleRNN {row} at {r}") for r in rates])
+    assert ends[""] == adding[""] == COLUMNS
+    check(ends["loss"], [last("memory20", f"SimpleRNN {column}") for column in COLUMNS])
+    runs = {run["layer"]: run for run in results("long_dependencies/memory20")["runs"]}
+    rates = [
+        runs[f"SimpleRNN {column}"]["setup"]["optimizer"]["learning_rate"] for column in COLUMNS
+    ]
+    assert [float(rate) for rate in ends["learning rate"]] == rates
+    runs = {run["layer"]: run for run in results("long_dependencies/adding")["runs"]}
+    for layer in ("SimpleRNN", "MomentumRNN", "AdamRNN"):
+        mine = [runs.get(f"{layer} {column}") for column in COLUMNS]
+        check(adding[layer], [run and run["test"]["zero_one_loss"] for run in mine])
+    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS["adding"]))
+    check(adding["paper, after 50,000"], [paper[column] for column in COLUMNS])
+
+
+def test_sentences_on_long_dependencies():
+    text = PAGE.read_text()
+    again = "memory20_rate_0.0001"
+    assert f"0.98N ends at {last(again, 'SimpleRNN 0.98N'):.3f} (" in text
+    wrong = results(f"long_dependencies/{again}")["best"]["test"]["wrong_symbols"]
+    assert f"an AdamRNN recalls something, with {wrong:.1f} of ten symbols wrong" in text
+    task = tasks.load("adding", variant="sutskever", steps=80, centered=True, held_out=1000)
+    ((_, y),) = task.validation.batches(1000)
+    losses = [last("adding", f"{layer}") for layer in (
+        "SimpleRNN 0.98N", "MomentumRNN 0.995N", "AdamRNN 0.995N")]  # fmt: skip
+    assert (
+        "a constant output has {:.4f}, 0.98N {:.4f}, a MomentumRNN {:.4f}, an AdamRNN {:.4f}."
+    ).format(np.var(y), *losses) in text
+
+
+def test_readme():
+    text = (ROOT / "README.md").read_text()
+    (best,) = [
+        run["test"]["zero_one_loss"]
+        for run in results("long_dependencies/adding")["runs"]
+        if run["layer"] == "SimpleRNN 0.995N"
+    ]
+    assert f"in Nesterov's form {best:.3f} of the sequences are wrong" in text
+    sgd, momentum = autoencoder("SGD", 0.0, rate=0.05), autoencoder("NAG", 0.9)
+    assert f"squared error {sgd:.1f} by SGD at the better of two learning rates" in text
+    assert f"{momentum:.1f} with momentum 0.9 in both forms" in text
+    pairs = [(autoencoder("CM", m), autoencoder("NAG", m)) for m in (0.99, 0.999)]
+    assert (
+        "at 0.99 {:.1f} by the classical form and {:.1f} by Nesterov's, at 0.999 {:.1f} "
+        "and {:.1f} ("
+    ).format(*pairs[0], *pairs[1]) in text
