@@ -6,16 +6,14 @@ import keras
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _frozen_imports():
-    """Spare every collection a walk through the modules that stay."""
+@pytest.fixture(scope="module", autouse=True)
+def _small_heap():
+    """Spare the collections of a file, one for each model of a search, all that came before.
+
+    JAX's compiled programs are dropped: thousands of them exhaust a process.
+    """
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fresh_programs():
-    """Drop JAX's compiled programs with each file, or thousands of them exhaust a process."""
     yield
     if keras.config.backend() == "jax":
         import jax
@@ -29,4 +27,4 @@ def _fresh_keras():
     keras.utils.set_random_seed(0)
     yield
     keras.config.set_dtype_policy("float32")
-    keras.utils.clear_session()
+    keras.utils.clear_session(free_memory=False)

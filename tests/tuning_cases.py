@@ -1,6 +1,5 @@
 """A search that costs next to nothing: its hypermodel trains no model."""
 
-import gc
 from unittest import mock
 
 import keras
@@ -8,11 +7,6 @@ import keras_tuner
 import numpy as np
 
 from keras_momentum_rnn.tuning import plots, tune
-
-# What is imported by now lives on. Without it each collection, one for every model that a
-# search builds, walks through all of keras-tuner's and the backend's objects.
-keras.utils.set_random_seed(0)  # imports TensorFlow, if it is installed
-gc.freeze()
 
 
 class Scripted(keras_tuner.HyperModel):
