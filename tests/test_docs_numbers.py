@@ -112,6 +112,12 @@ def test_tables_of_long_dependencies():
 
 def test_sentences_on_long_dependencies():
     text = PAGE.read_text()
+    slow, adding = "memory20_rate_0.00001", "adding_rate_0.0001"
+    assert f"0.98N ends at {last(slow, 'SimpleRNN 0.98N'):.3f} and 0.995N at " in text
+    assert f"0.995N at {last(slow, 'SimpleRNN 0.995N'):.3f} (" in text
+    rows = results(f"long_dependencies/{adding}")["runs"]
+    missed = [run["test"]["zero_one_loss"] for run in rows]
+    assert f"{min(missed):.3f} to {max(missed):.3f} ([report]" in text
     again = "memory20_rate_0.0001"
     assert f"0.98N ends at {last(again, 'SimpleRNN 0.98N'):.3f} (" in text
     wrong = results(f"long_dependencies/{again}")["best"]["test"]["wrong_symbols"]
