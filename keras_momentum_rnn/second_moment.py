@@ -1,4 +1,4 @@
-"""The second moment of Adam and RMSProp, which a loop of TensorFlow would keep thrice."""
+"""The second moment of Adam and RMSProp; on TensorFlow less of it is kept for going back."""
 
 import keras
 from keras import ops
@@ -8,8 +8,11 @@ def updated(u, m, beta, epsilon):
     """Return `m' = beta m + (1 - beta) u^2` and `1 / sqrt(m' + epsilon)`.
 
     Args:
-        u, m: tensors of one shape.
-        beta, epsilon: floats.
+        u, m: tensors `(batch, width)` of one dtype, m not negative.
+        beta: float in [0, 1).
+        epsilon: float above 0.
+
+    Source: Nguyen et al. (2020), equations 14 and 15.
     """
 
     def update(u, m):
@@ -19,7 +22,7 @@ def updated(u, m, beta, epsilon):
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
-        # There is no loop without a graph, and no gradient of a gradient by hand.
+        # Eagerly no loop keeps anything, and a gradient by hand would have none of its own.
         if not tf.executing_eagerly():
             return tf.custom_gradient(_keeping_less(update, beta))(u, m)
     return update(u, m)

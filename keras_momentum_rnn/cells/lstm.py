@@ -36,7 +36,7 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
         super().__init__(units, *args, **kwargs)
         self.use_recurrent_bias = use_recurrent_bias
         self.recurrent_bias = None
-        # A linear rule keeps too little.
+        # What a linear rule adds to a step takes longer to compute again than to keep.
         self.recomputes = self.recomputes and self.rule.scaled
 
     def build(self, input_shape):
