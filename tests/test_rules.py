@@ -234,3 +234,26 @@ DERIVATIVES = {
     "jax": jax_derivatives,
     "torch": torch_derivatives,
 }
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has graphs")
+@pytest.mark.parametrize("layer_class", [kmr.AdamLSTM, kmr.RMSPropGRU, kmr.AdamDTRIV])
+@pytest.mark.parametrize("mask", [None, [[True] * 6 + [False] * 3, [False] + [True] * 8]])
+def test_a_loop_in_a_graph_has_the_gradients_of_eager_execution(layer_class, mask):
+    import tensorflow as tf
+
+    layer = layer_class(4, return_sequences=True)
+    layer.build(X.shape)
+    randomise(layer, np.random.default_rng(0))
+    weights = [w.value for w in layer.trainable_variables]
+
+    def slopes(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            mask_now = None if mask is None else tf.constant(mask)
+            value = tf.reduce_sum(layer(x, mask=mask_now) ** 2)
+        return tape.gradient(value, [x, *weights])
+
+    x = tf.constant(X)
+    for actual, expected in zip(tf.function(slopes)(x), slopes(x), strict=True):
+        assert_close(array(actual), array(expected))
