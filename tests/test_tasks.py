@@ -168,12 +168,13 @@ def test_layers_that_do_not_fit_are_refused():
 
 
 def test_what_is_missing_is_named(monkeypatch):
-    for module in ("sklearn", "tensorflow_datasets"):
+    for module in ("sklearn", "tensorflow", "tensorflow_datasets"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"digits needs scikit-learn.*rnn\[tasks\]"):
         tasks.load("digits")
     with pytest.raises(
-        ImportError, match=r"mnist needs tensorflow-datasets.*rnn\[tasks,tensorflow\]"
+        ImportError,
+        match=r"mnist needs tensorflow, tensorflow-datasets.*rnn\[tasks,tensorflow\]",
     ):
         tasks.load("mnist")
 

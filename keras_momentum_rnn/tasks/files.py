@@ -19,6 +19,8 @@ def read_tfds(name, splits, data_dir):
 
     tensorflow-datasets reads it, which takes TensorFlow whichever backend trains.
     """
+    if data_dir is not None:
+        existing_folder("data_dir", data_dir)
     modules = {
         "tensorflow": "tensorflow",
         "tensorflow_datasets": "tensorflow-datasets",
@@ -27,7 +29,5 @@ def read_tfds(name, splits, data_dir):
     requirements.check(f"the data set {name}", "tasks,tensorflow", modules)
     import tensorflow_datasets as tfds
 
-    if data_dir is not None:
-        existing_folder("data_dir", data_dir)
     tensors = tfds.load(name, split=splits, data_dir=data_dir, batch_size=-1)
     return [tfds.as_numpy(t) for t in tensors]
