@@ -43,8 +43,8 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast((v @ kernel) * scale, self.compute_dtype), slots
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(drive, states):
             (h,) = states
