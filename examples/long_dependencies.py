@@ -260,3 +260,7 @@ def choice(losses):
         return ""
     told = ", ".join(f"{rate:g} ({loss:.4g})" for rate, loss in losses.items())
     return f"the learning rate by its validation loss in a pilot: {told}"
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import runpy
 from pathlib import Path
 
 import keras
@@ -319,3 +320,10 @@ def test_one_rate_needs_no_pilot(tmp_path):
     rates = long_dependencies.pilot(options, "")
     assert all(found == {0.01: None} for found in rates.values()) and len(rates) == 7
     assert not (tmp_path / "pilot").exists()
+
+
+def test_the_example_is_a_script(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["long_dependencies.py", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(long_dependencies.__file__, run_name="__main__")
+    assert "--seeds" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Table 1 of Mohamed and Claudel (2018) on adding, as a comparison in turns."""
 
 import json
+import runpy
 
 import mcrm_adding
 import pytest
@@ -67,3 +68,10 @@ def test_layers_take_turns_and_go_on_after_a_kill(tmp_path, monkeypatch):
             run["layer"], run["seed"])]  # fmt: skip
         same_curves(same, run)
         assert same["test"] == pytest.approx(run["test"]) and len(same["curve"]) == 5
+
+
+def test_the_example_is_a_script(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["mcrm_adding.py", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(mcrm_adding.__file__, run_name="__main__")
+    assert "--seeds" in capsys.readouterr().out
