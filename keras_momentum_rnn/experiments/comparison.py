@@ -1,6 +1,6 @@
 """Layers on a task, trained one after another, and what they leave in a directory.
 
-results.json   settings, summary and all finished runs, see `SCHEMA`
+results.json   settings, summary and all runs, see `SCHEMA`
 report.md      what is seen, beside the papers' numbers
 losses.png     training and test loss over epochs
 score.png      the papers' score on validation over epochs, where it is not the loss
@@ -11,6 +11,7 @@ runs/          the best model of each run, and the state of a run that is not fi
 
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,9 @@ from keras_momentum_rnn.experiments.constant import constant_scores
 from keras_momentum_rnn.experiments.settings import check_same, surroundings
 from keras_momentum_rnn.tasks import Task
 from keras_momentum_rnn.writing import differences, read_results, replaced, write_json
+
+# Seconds after which report and pictures are written again, while runs go on.
+REPORT_EVERY = 120
 
 SCHEMA = {
     "commands": "the command lines of all calls",
@@ -47,7 +51,8 @@ SCHEMA = {
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a loss that is no number ended it",
-        "curve": "for each epoch loss and scores of training, validation_... and test_..., "
+        "curve": "shorter than the epochs of its setup if the run goes on later; "
+        "for each epoch loss and scores of training, validation_... and test_..., "
         "and seconds, those of training alone",
     },
 }
@@ -68,6 +73,8 @@ class Comparison:
         devices: int, over how many the batches are divided.
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
+        epochs_at_once: int, after how many epochs a run makes way for the others of its seed,
+            so that all stand side by side early; None for all epochs.
     """
 
     task: Task
@@ -79,6 +86,7 @@ class Comparison:
     command: str
     devices: int = 1
     sections: tuple = ()
+    epochs_at_once: int | None = None
 
     def settings(self):
         """Return what must be equal for runs to be compared."""
@@ -124,37 +132,61 @@ def compare(comparison):
     check_settings(results, comparison)
     devices.check(comparison.task, comparison.setups, comparison.devices)
     output.mkdir(parents=True, exist_ok=True)
-    pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
-    finished = {(run["layer"], run["seed"]) for run in results["runs"]}
     if "constant" not in results:
         results["constant"] = constant_of(comparison)
     write_results(results, comparison)
     with progress_bar() as progress:
-        epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
-        done = sum(epochs[pair] for pair in pairs if pair in finished)
-        bar = progress.add_task("", total=sum(epochs.values()), completed=done)
-        for number, (name, seed) in enumerate(pairs, 1):
-            if (name, seed) in finished:
-                continue
-            label = f"{number}/{len(pairs)} {name}, seed {seed}"
-            progress.update(bar, description=label)
-            setup, folder = comparison.setups[name], run_folder(output, name, seed)
-            run = training.new_run(name, seed, setup)
-            after_epoch = partial(progress.advance, bar)
-            # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
-            keras.utils.clear_session()
-            with devices.distributed(comparison.devices):
-                training.train(run, setup, comparison.task, folder, after_epoch)
-            results["runs"].append(run)
-            write_results(results, comparison)
-            training.remove_state(folder)
-            progress.console.print(f"{label}: {summary.sentence(run, comparison.task.metric)}")
+        train_all(results, comparison, progress)
     keep_best(results, output)
     text = report.write(results, output, comparison.title, comparison.sections)
     print(summary.table(results, comparison.title))
     print(text.partition("## What is seen")[2].partition("\n## ")[0].strip())
     print(f"report.md, results.json and pictures are in {output}")
     return results
+
+
+def train_all(results, comparison, progress):
+    """Bring every run to its end; keep results, and now and then the report, up to date."""
+    setups, output, written = comparison.setups, Path(comparison.output), time.monotonic()
+    records = {(run["layer"], run["seed"]): run for run in results["runs"]}
+    total = comparison.seeds * sum(setup.epochs for setup in setups.values())
+    bar = progress.add_task("", total=total)
+    for name, seed, until in turns(comparison):
+        setup, folder = setups[name], run_folder(output, name, seed)
+        run = records.get((name, seed))
+        if run is None or not training.ended(run, until):
+            label = f"{name}, seed {seed}"
+            progress.update(bar, description=label)
+            run = training.new_run(name, seed, setup)
+            # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
+            keras.utils.clear_session()
+            with devices.distributed(comparison.devices):
+                task, after_epoch = comparison.task, partial(progress.advance, bar)
+                training.train(run, setup, task, folder, after_epoch, until)
+            records[name, seed] = run
+            results["runs"] = list(records.values())
+            write_results(results, comparison)
+            progress.console.print(f"{label}: {summary.sentence(run, comparison.task.metric)}")
+            if time.monotonic() - written > REPORT_EVERY:
+                report.write(results, output, comparison.title, comparison.sections)
+                written = time.monotonic()
+        if training.ended(run, setup.epochs):
+            training.remove_state(folder)
+
+
+def turns(comparison):
+    """Yield layer, seed and the epoch to which its run is brought, in this order."""
+    setups, at_once = comparison.setups, comparison.epochs_at_once
+    if at_once is None:
+        for name, setup in setups.items():
+            for seed in range(comparison.seeds):
+                yield name, seed, setup.epochs
+        return
+    longest = max(setup.epochs for setup in setups.values())
+    for seed in range(comparison.seeds):
+        for epoch in range(at_once, longest + at_once, at_once):
+            for name, setup in setups.items():
+                yield name, seed, min(epoch, setup.epochs)
 
 
 def check_settings(results, comparison):

@@ -34,8 +34,8 @@ def new_run(layer, seed, setup):
     }
 
 
-def train(run, setup, task, folder, after_epoch=lambda: None):
-    """Bring a run to its end.
+def train(run, setup, task, folder, after_epoch=lambda: None, until=None):
+    """Bring a run to its end, or to an earlier epoch.
 
     Args:
         run: dict, as `new_run` returns it, of which the rest is filled in.
@@ -44,6 +44,7 @@ def train(run, setup, task, folder, after_epoch=lambda: None):
         folder: `Path`, for the run's state and its best model.
         after_epoch: function that is called after each epoch, those of an earlier process
             too.
+        until: int, the epoch at which to stop; None for the end.
     """
     keras.utils.set_random_seed(run["seed"])
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,11 +57,16 @@ def train(run, setup, task, folder, after_epoch=lambda: None):
         read_state(folder / "state.npz", model, run, callbacks)
     for _ in run["curve"]:
         after_epoch()
-    while len(run["curve"]) < setup.epochs and not run["diverged"]:
+    while not ended(run, until or setup.epochs):
         metrics = train_epoch(run, setup, task, model, callbacks)
         note(run, task, metrics, model, callbacks, folder)
         write_state(folder / "state.npz", model, run, callbacks)
         after_epoch()
+
+
+def ended(run, epochs):
+    """Return whether a run has come to an epoch, or diverged before."""
+    return run["diverged"] or len(run["curve"]) >= epochs
 
 
 def train_epoch(run, setup, task, model, callbacks):

@@ -76,6 +76,30 @@ def table(results):
     return "\n\n".join(parts), {"table5.png": errors_figure(results, found, paper)}
 
 
+def pilot_table(results):
+    """Return what each row would have chosen after shorter pilots, as a section of a report."""
+    every, rows = results["settings"]["budget"]["updates between evaluations"], {}
+    for run in results["runs"]:
+        row, _, rate = run["layer"].partition(" at ")
+        rows.setdefault(row, {})[rate] = [epoch["validation_loss"] for epoch in run["curve"]]
+    longest = max(len(curve) for curves in rows.values() for curve in curves.values())
+    points = range(longest - 1, -1, -max(1, longest // 5))[::-1]
+    lines = [["", *(f"{every * (n + 1):,}" for n in points)], ["---"] * (len(points) + 1)]
+    for row, curves in rows.items():
+        chosen = []
+        for n in points:
+            losses = {rate: curve[n] for rate, curve in curves.items() if n < len(curve)}
+            best = min(losses, key=losses.get, default=None)
+            chosen.append(f"{best} ({number(losses[best])})" if best else "-")
+        lines.append([row, *chosen])
+    text = (
+        "The learning rate of least loss on validation, and the loss, by updates of the pilot."
+    )
+    parts = ["## How long must the pilot be?", text]
+    parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return "\n\n".join(parts), {}
+
+
 def mean_error(runs, settings):
     """Return the error of a row as text."""
     if runs is None:
