@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from keras_momentum_rnn.experiments import claims, plots
+from keras_momentum_rnn.atomic_files import replaced
+from keras_momentum_rnn.experiments import plots
+from keras_momentum_rnn.experiments.claims import verdicts
 from keras_momentum_rnn.experiments.summary import (
     BASELINE,
     diverged_text,
@@ -11,13 +13,14 @@ from keras_momentum_rnn.experiments.summary import (
     number,
     progress_text,
 )
+from keras_momentum_rnn.presentation import markdown_table
 from keras_momentum_rnn.tasks.paper_results import published
-from keras_momentum_rnn.writing import replaced
 
 DPI = 120
+SEEN = "## What is seen"
 
 
-def write(results, output, title, sections=()):
+def write(results, output, title, sections=(), claims=()):
     """Write report.md and the pictures to a directory, and return the text.
 
     Args:
@@ -25,11 +28,12 @@ def write(results, output, title, sections=()):
         output: `Path`.
         title: str.
         sections: functions (results) -> (Markdown, dict from file names to figures).
+        claims: `Claim`s.
     """
     figures = {"losses.png": plots.losses_figure(results, title)}
     if results["settings"]["metric"] != "loss":
         figures["score.png"] = plots.score_figure(results, title)
-    parts = [head(results, title), scores(results), seen(results)]
+    parts = [head(results, title), scores(results), seen(results, claims)]
     for section in sections:
         text, drawn = section(results)
         parts.append(text)
@@ -73,18 +77,18 @@ def scores(results):
     raced = has_baseline(results)
     head = ["layer", "units", "parameters", f"test {metric}", "range"]
     head += [f"epochs to {BASELINE}'s best"] if raced else []
-    head += ["papers"]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for row in results["summary"]:
-        spread = "-"
-        if row["test_range"]:
-            spread = " to ".join(number(value) for value in row["test_range"])
-        lines.append(
-            f"| {row['layer']} | {row['units']} | {row['parameters']:,} | "
-            f"{mean_and_spread(row)} | {spread} | "
-            f"{progress_text(row) + ' | ' if raced else ''}"
-            f"{', '.join(map(cell, theirs[row['layer']])) or '-'} |"
-        )
+    cells = [
+        [
+            row["layer"],
+            f"{row['units']}",
+            f"{row['parameters']:,}",
+            mean_and_spread(row),
+            " to ".join(map(number, row["test_range"] or [])) or "-",
+            *([progress_text(row)] if raced else []),
+            ", ".join(map(cell, theirs[row["layer"]])) or "-",
+        ]
+        for row in results["summary"]
+    ]
     seeds = max(row["runs"] for row in results["summary"])
     text = (
         f"Test {metric} of the epoch that is best on validation: mean, standard deviation "
@@ -100,7 +104,7 @@ def scores(results):
     sources = dict.fromkeys(p.source for found in theirs.values() for p in found)
     if sources:
         text += f" Papers: {'; '.join(sources)}; sizes and budgets there are others."
-    return "\n".join(lines) + "\n\n" + text
+    return markdown_table([*head, "papers"], cells) + "\n\n" + text
 
 
 def of_column(found, layer):
@@ -125,15 +129,15 @@ def cell(result):
     return f"{text} ({', '.join(about)})"
 
 
-def seen(results):
-    lines = claims.verdicts(results)
+def seen(results, claims=()):
+    lines = verdicts(results, claims)
     if not lines:
         return ""
     rule = (
         "A layer is said to be better where the difference of the means exceeds the sum of "
         "the two standard deviations."
     )
-    return "\n".join(["## What is seen", "", *lines, "", rule])
+    return "\n".join([SEEN, "", *lines, "", rule])
 
 
 def pictures(figures):
@@ -142,21 +146,25 @@ def pictures(figures):
 
 def training(results):
     """Return how each layer was trained, as a table."""
-    lines = [
-        "## Training",
-        "",
-        "| layer | its numbers | optimizer | batch | epochs | seconds per epoch |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ["layer", "its numbers", "optimizer", "batch", "epochs", "seconds per epoch"]
+    cells = []
     for row in results["summary"]:
         setup = next(r["setup"] for r in results["runs"] if r["layer"] == row["layer"])
         seconds = row["seconds_per_epoch"]
-        lines.append(
-            f"| {row['layer']} | {listed(setup['arguments'])} | {listed(setup['optimizer'])} | "
-            f"{setup['batch_size']} | {setup['epochs']} | "
-            f"{'-' if seconds is None else f'{seconds:.2f}'} |"
+        optimizer = listed(setup["optimizer"])
+        if "recurrent_optimizer" in setup:
+            optimizer += f"; of S: {listed(setup['recurrent_optimizer'])}"
+        cells.append(
+            [
+                row["layer"],
+                listed(setup["arguments"]),
+                optimizer,
+                f"{setup['batch_size']}",
+                f"{setup['epochs']}",
+                "-" if seconds is None else f"{seconds:.2f}",
+            ]
         )
-    return "\n".join(lines)
+    return f"## Training\n\n{markdown_table(head, cells)}"
 
 
 def listed(values):
