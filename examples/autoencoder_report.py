@@ -64,7 +64,7 @@ def report_of(results, notes=""):
         order_of(best_runs(runs), settings),
         finish_table(best_runs(runs), settings),
         scales_table(runs, settings["dataset"]),
-        f"## Notes\n\n{notes}" if notes else "",
+        notes,
         *(f"![{name.removesuffix('.png')}]({name})" for name in figures_of(results)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

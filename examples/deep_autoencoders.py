@@ -38,6 +38,7 @@ import itertools
 import math
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import keras
@@ -50,6 +51,7 @@ from rich.markdown import Markdown
 
 from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.experiments import runner, surroundings
+from keras_momentum_rnn.experiments.report import notes
 from keras_momentum_rnn.experiments.results_file import ResultsFile
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
@@ -77,20 +79,19 @@ def main(argv=None):
     runner.finish(
         combinations(options),
         results,
-        lambda run, folder, after: train(run, options, images, folder, after),
+        partial(train, options, images, results.settings),
         done=lambda run: run["updates"],
         whole=lambda run: options.updates,
         label=results.name,
         sentence=lambda run: f"error {number_of(run['error'])}",
         unit="update",
     )
-    notes = options.output / "notes.md"
-    report = report_of(results.content, notes.read_text().strip() if notes.exists() else "")
+    report = report_of(results.content, notes(options.output))
     for name, figure in figures_of(results.content).items():
         with replaced(options.output / name) as path:
             figure.savefig(path, dpi=120)
     with replaced(options.output / "report.md") as path:
-        path.write_text(report)
+        path.write_text(report, encoding="utf-8")
     print(Markdown(report))
     print(f"results.json, report.md and pictures are in {options.output}")
 
@@ -248,7 +249,7 @@ def combinations(options):
     ]
 
 
-def train(run, options, images, folder, after):
+def train(options, images, settings, run, folder, after):
     """Train one run to its end, from point to point of its curve."""
     keras.utils.set_random_seed(options.seed)
     model = new_model(options, run)
@@ -258,6 +259,7 @@ def train(run, options, images, folder, after):
         part=lambda: to_next_point(run, model, options, images),
         ended=lambda: run["diverged"] or run["updates"] == options.updates,
         folder=folder,
+        settings=settings,
         after=after,
     )
 

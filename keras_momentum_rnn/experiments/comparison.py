@@ -129,11 +129,12 @@ def compare(comparison):
         check=lambda runs: other_setups(runs, setups),
     )
     devices.check(task, setups, comparison.devices)
-    results.write(constant=results.content.get("constant") or constant_of(comparison))
+    constant = results.content.get("constant")
+    results.write(constant=constant_of(comparison) if constant is None else constant)
 
     def train(run, folder, after):
         with devices.distributed(comparison.devices):
-            training.train(run, setups[run["layer"]], task, folder, after)
+            training.train(run, setups[run["layer"]], task, folder, results.settings, after)
 
     runner.finish(
         [
@@ -149,11 +150,11 @@ def compare(comparison):
         sentence=lambda run: summary.sentence(run, task.metric),
     )
     keep_best(results)
-    text = report.write(
+    report.write(
         results.content, output, comparison.title, comparison.sections, comparison.claims
     )
     print(summary.table(results.content, comparison.title))
-    print(text.partition(f"{report.SEEN}\n")[2].partition("\n## ")[0].strip())
+    print(report.seen(results.content, comparison.claims))
     print(f"report.md, results.json and pictures are in {output}")
     return results.content
 
@@ -177,7 +178,8 @@ def constant_of(comparison):
 
 def completed(results):
     """Return all that results.json holds, see `SCHEMA`."""
-    found = {**results, "summary": summary.rows(results), "best": summary.best(results)}
+    found = {"constant": results["settings"]["chance"], **results}
+    found |= {"summary": summary.rows(results), "best": summary.best(results)}
     return {name: found[name] for name in SCHEMA}
 
 

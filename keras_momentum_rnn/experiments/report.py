@@ -17,7 +17,6 @@ from keras_momentum_rnn.presentation import markdown_table
 from keras_momentum_rnn.tasks.paper_results import published
 
 DPI = 120
-SEEN = "## What is seen"
 
 
 def write(results, output, title, sections=(), claims=()):
@@ -38,17 +37,23 @@ def write(results, output, title, sections=(), claims=()):
         text, drawn = section(results)
         parts.append(text)
         figures |= drawn
-    notes = Path(output) / "notes.md"
-    if notes.exists():
-        parts.append("## Notes\n\n" + notes.read_text().strip())
+    parts.append(notes(output))
     parts += [pictures(figures), training(results)]
     for name, figure in figures.items():
         with replaced(Path(output) / name) as path:
             figure.savefig(path, dpi=DPI)
     text = "\n\n".join(part for part in parts if part) + "\n"
     with replaced(Path(output) / "report.md") as path:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     return text
+
+
+def notes(output):
+    """Return what stands in notes.md, as a section; an empty text if there is none."""
+    path = Path(output) / "notes.md"
+    if not path.exists():
+        return ""
+    return "## Notes\n\n" + path.read_text(encoding="utf-8", errors="replace").strip()
 
 
 def head(results, title):
@@ -137,7 +142,7 @@ def seen(results, claims=()):
         "A layer is said to be better where the difference of the means exceeds the sum of "
         "the two standard deviations."
     )
-    return "\n".join([SEEN, "", *lines, "", rule])
+    return "\n".join(["## What is seen", "", *lines, "", rule])
 
 
 def pictures(figures):

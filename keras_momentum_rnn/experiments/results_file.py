@@ -9,7 +9,13 @@ from pathlib import Path
 import keras
 
 import keras_momentum_rnn
-from keras_momentum_rnn.atomic_files import differences, read_results, write_json
+from keras_momentum_rnn.atomic_files import (
+    differences,
+    locked,
+    read_results,
+    remove_abandoned,
+    write_json,
+)
 
 
 def surroundings():
@@ -26,14 +32,15 @@ def surroundings():
 
 @dataclass
 class ResultsFile:
-    """The results of runs that can be compared, in a folder.
+    """The results of runs that can be compared, in a folder that several commands may share.
 
     Attributes:
         folder: `Path`.
         settings: dict, what must be equal for runs to be compared.
         command: str, the command line.
         key: tuple of the entries by which runs are told apart.
-        complete: function from all entries, a dict, to those that are written, in their order.
+        complete: function from commands, settings, runs and further entries, a dict, to what
+            the file holds, in its order.
         check: function from the runs in the file to lines that say what makes them other runs.
     """
 
@@ -53,31 +60,55 @@ class ResultsFile:
     def path(self):
         return self.folder / "results.json"
 
-    def read(self):
-        """Return what the file holds, or what a new one does.
+    def read(self, **entries):
+        """Return what the file holds, or what a new one does, each run once.
+
+        Args:
+            **entries: what it holds beside settings, commands and runs, where it has none.
 
         Raises:
-            ValueError: if it holds runs with other settings, or is no JSON.
+            ValueError: if it holds runs with other settings, or is no results file.
         """
-        content = read_results(self.path, {"settings": self.settings, "runs": []})
-        different = differences(content["settings"], self.settings)
-        if different := [*different, *self.check(content["runs"])]:
+        new = {"settings": self.settings, "commands": [], "runs": []}
+        content = read_results(self.path, new)
+        if content is new:
+            return {**entries, **new}
+        try:
+            runs = {}
+            for run in content["runs"]:
+                runs.setdefault(self.name(run), run)
+            content["runs"] = list(runs.values())
+            different = differences(content["settings"], self.settings)
+            different += self.check(content["runs"])
+            self.complete(content)
+        except Exception as error:  # any, since any value may stand anywhere
+            raise ValueError(
+                f"{self.path} has not the entries of a results file; mend it, remove it or "
+                f"choose another output: {error!r}"
+            ) from error
+        if different:
             raise ValueError(
                 f"{self.folder} holds runs with other settings; remove it or choose another "
                 f"output:{''.join(dict.fromkeys(different))}"
             )
-        return content
+        return {**entries, **content}
 
     def write(self, *runs, **entries):
-        """Add finished runs, and entries that the file lacks."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        content = {**entries, **self.content}
-        content["runs"] = [*content["runs"], *runs]
-        content["commands"] = list(dict.fromkeys([*content.get("commands", []), self.command]))
-        self.content = self.complete(content)
-        write_json(self.path, self.content)
+        """Add finished runs, and entries that the file lacks, to what it holds by now."""
+        (self.folder / "runs").mkdir(parents=True, exist_ok=True)
+        remove_abandoned(self.folder)
+        with locked(self.folder / "runs" / "lock"):
+            content = self.read(**entries)
+            known = [self.name(run) for run in content["runs"]]
+            content["runs"] += [run for run in runs if self.name(run) not in known]
+            content["commands"] = list(dict.fromkeys([*content["commands"], self.command]))
+            content = self.complete(content)
+            write_json(self.path, content)
+        self.content = content
 
     def holds(self, run):
+        """Return whether a run is finished, by this command or another one."""
+        self.content = self.read()
         return self.name(run) in map(self.name, self.content["runs"])
 
     def name(self, run):

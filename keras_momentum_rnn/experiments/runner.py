@@ -12,9 +12,13 @@ import shutil
 
 import keras
 import numpy as np
+from rich import print
 from rich import progress as bars
 
 from keras_momentum_rnn.atomic_files import differences, replaced
+
+# Of `state.npz`; a state of another schema is not read.
+SCHEMA = 2
 
 
 def finish(runs, results, train, done, whole, label, sentence, unit="epoch"):
@@ -39,41 +43,70 @@ def finish(runs, results, train, done, whole, label, sentence, unit="epoch"):
             progress.update(bar, completed=before + done(run))
 
         for number, run in enumerate(runs, 1):
+            name, folder = f"{number}/{len(runs)} {label(run)}", results.run_folder(run)
             if not results.holds(run):
-                name, folder = f"{number}/{len(runs)} {label(run)}", results.run_folder(run)
                 progress.update(bar, description=name)
                 # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
                 keras.utils.clear_session()
                 train(run, folder, lambda run=run: after(run))
                 results.write(run)
-                remove_state(folder)
                 progress.console.print(f"{name}: {sentence(run)}")
+            remove_state(folder)
             before += whole(run)
             progress.update(bar, completed=before)
 
 
-def resumed(run, model, part, ended, folder, callbacks=(), after=lambda: None):
+def resumed(
+    run,
+    model,
+    part,
+    ended,
+    folder,
+    settings,
+    callbacks=(),
+    prepare=lambda: None,
+    after=lambda: None,
+):
     """Train a run to its end, from where its state in a folder says that it was.
 
+    A state of other settings, and one that cannot be read, is told and removed: the run then
+    begins anew.
+
     Args:
-        run: dict, which `part` fills in.
+        run: dict, the run before it begins, which `part` fills in.
         model: compiled model whose optimizer is built.
         part: function without arguments that trains a part.
         ended: function without arguments, whether the run is at its end.
         folder: `Path` of the run.
+        settings: dict, what the run depends on beside what it says itself.
         callbacks: those of training. The ones that remember more than the epoch have `state`
             and `set_state`, as `tasks.AveragedSGD`.
+        prepare: function that is called where a run resumes, before its state is restored.
         after: function that is called after each part, and once where a run resumes.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "state.npz"
+    path, depends = folder / "state.npz", dependencies(run, settings)
     if path.exists():
-        read_state(path, model, run, callbacks)
-        after()
+        try:
+            state = read_state(path, model, depends, callbacks)
+        except Exception as error:  # a damaged file raises what it likes
+            print(f"{path} cannot be used, so this run begins anew. {error!r}")
+            shutil.rmtree(folder)
+        else:
+            prepare()
+            restore(state, model, run, callbacks)
+            after()
+    folder.mkdir(parents=True, exist_ok=True)
     while not ended():
         part()
-        write_state(path, model, run, callbacks)
+        write_state(path, model, run, depends, callbacks)
         after()
+
+
+def dependencies(run, settings):
+    """Return all that tells a run from others before it begins, a flat dict."""
+    told = {**settings, **run, **run.get("setup", {})}
+    told.pop("setup", None)
+    return json.loads(json.dumps(told))
 
 
 def remembering(callbacks):
@@ -86,34 +119,56 @@ def state_variables(model):
     return [*model.variables, *model.optimizer.variables]
 
 
-def write_state(path, model, run, callbacks=()):
-    arrays = [keras.ops.convert_to_numpy(v) for v in state_variables(model)]
-    named = {f"arr_{number}": array for number, array in enumerate(arrays)}
-    told = {"run": run, "memories": []}
+def write_state(path, model, run, depends, callbacks=()):
+    """Write all that a run needs to resume, `depends` as of `dependencies`."""
+    named = named_arrays(state_variables(model), "variable")
+    told = {"schema": SCHEMA, "depends": depends, "run": run, "memories": []}
     for number, callback in enumerate(remembering(callbacks)):
-        numbers = callback.state()
-        averages = numbers.pop("averages")
-        named |= {f"average_{number}_{i}": array for i, array in enumerate(averages)}
-        told["memories"].append({**numbers, "averages": len(averages)})
+        memory = callback.state()
+        named |= named_arrays(memory.pop("averages"), f"average_{number}")
+        told["memories"].append(memory)
     with replaced(path) as new, open(new, "wb") as file:
         np.savez(file, **named, told=json.dumps(told))
 
 
-def read_state(path, model, run, callbacks=()):
-    """Bring model, record and callbacks to where the run was."""
+def named_arrays(tensors, name):
+    arrays = map(keras.ops.convert_to_numpy, tensors)
+    return {f"{name}_{number}": array for number, array in enumerate(arrays)}
+
+
+def read_state(path, model, depends, callbacks=()):
+    """Return the run in a file, the values of variables, and the memories of callbacks.
+
+    Raises:
+        ValueError: if it is the state of another run; other errors if it is damaged.
+    """
     with np.load(path) as stored:
         told = json.loads(str(stored["told"]))
-        if different := differences(told["run"]["setup"], run["setup"]):
-            raise ValueError(
-                f"{path} is of a run with another setup; remove it:{''.join(different)}"
-            )
-        run |= told["run"]
-        for number, variable in enumerate(state_variables(model)):
-            variable.assign(stored[f"arr_{number}"])
-        for number, callback in enumerate(remembering(callbacks)):
-            numbers = told["memories"][number]
-            kept = [stored[f"average_{number}_{i}"] for i in range(numbers["averages"])]
-            callback.set_state({**numbers, "averages": kept})
+        if told["schema"] != SCHEMA:
+            raise ValueError(f"it has the schema {told['schema']}, not {SCHEMA}")
+        if different := differences(told["depends"], depends):
+            raise ValueError(f"it is of other settings:{''.join(different)}")
+        variables = state_variables(model)
+        values = [stored[f"variable_{number}"] for number in range(len(variables))]
+        if [v.shape for v in values] != [tuple(v.shape) for v in variables]:
+            raise ValueError("its variables have other shapes")
+        for number, memory in enumerate(told["memories"]):
+            names = [name for name in stored.files if name.startswith(f"average_{number}_")]
+            memory["averages"] = [stored[f"average_{number}_{i}"] for i in range(len(names))]
+    known = [callback.state().keys() for callback in remembering(callbacks)]
+    if [memory.keys() for memory in told["memories"]] != known:
+        raise ValueError("its callbacks are others")
+    return told["run"], values, told["memories"]
+
+
+def restore(state, model, run, callbacks=()):
+    """Bring run, model and callbacks to a state, as of `read_state`."""
+    stored, values, memories = state
+    run |= stored
+    for variable, value in zip(state_variables(model), values, strict=True):
+        variable.assign(value)
+    for callback, memory in zip(remembering(callbacks), memories, strict=True):
+        callback.set_state(memory)
 
 
 def remove_state(folder):

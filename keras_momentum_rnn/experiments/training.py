@@ -26,7 +26,7 @@ def new_run(layer, seed, recipe):
     }
 
 
-def train(run, recipe, task, folder, after_epoch=lambda: None):
+def train(run, recipe, task, folder, settings, after_epoch=lambda: None):
     """Train a run to its end, and resume it where it was interrupted.
 
     Args:
@@ -34,14 +34,16 @@ def train(run, recipe, task, folder, after_epoch=lambda: None):
         recipe: `tasks.Recipe` of the layer.
         task: `keras_momentum_rnn.tasks.Task`.
         folder: `Path`, for the run's state and its best model.
+        settings: dict, what the run depends on beside its recipe: task, backend, versions.
         after_epoch: function that is called after each epoch.
     """
     keras.utils.set_random_seed(run["seed"])
     model = new_model(task, recipe)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
     callbacks = recipe.callbacks()
-    if (folder / "state.npz").exists():
-        # Else the first `fit` would build the metrics, and on PyTorch draw a dropout for it.
+
+    def build_metrics():
+        # Else the first `fit` would build them, and on PyTorch draw a dropout for it.
         task.evaluate(model, "validation", evaluation_batch(task, recipe))
 
     def epoch():
@@ -51,7 +53,7 @@ def train(run, recipe, task, folder, after_epoch=lambda: None):
     def ended():
         return run["diverged"] or len(run["curve"]) >= recipe.epochs
 
-    resumed(run, model, epoch, ended, folder, callbacks, after_epoch)
+    resumed(run, model, epoch, ended, folder, settings, callbacks, build_metrics, after_epoch)
 
 
 def train_epoch(run, recipe, task, model, callbacks):
