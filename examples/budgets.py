@@ -2,10 +2,9 @@
 
 import dataclasses
 
+from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.tasks.recipes import RECIPES, Recipe, recipe
 
-# What a small budget takes over of a paper's recipe: the layer's own numbers.
-NUMBERS = ("momentum", "step_size", "beta", "epsilon", "restart_period", "formulation")
 # Recipes whose numbers stand for a task that no paper has.
 NUMBERS_OF = {"digits": "mnist", "speech": "timit", "multiplication": "adding"}
 # Updates between two evaluations, where the papers count updates alone.
@@ -51,15 +50,17 @@ EVALUATED = {"mnist": 200, "pmnist": 200}
 
 
 def paper_numbers(task, options, layer):
-    """Return the numbers of a layer's rule in the smallest recipe for a task, or none."""
+    """Return what the smallest recipe for a task says of a layer's rule, and of its form."""
     task = NUMBERS_OF.get(task, task)
     if task == "mnist" and options.get("permute"):
         task = "pmnist"
     rows = [row for row in RECIPES if (row.task, row.layer_name) == (task, layer)]
     if not rows:
         return {}
+    rule = getattr(available_layers()[layer], "rule_class", None)
+    names = {*getattr(rule, "hyperparameters", ()), "formulation"}
     smallest = min(rows, key=lambda row: width(row.units))
-    return {name: value for name, value in smallest.arguments.items() if name in NUMBERS}
+    return {name: value for name, value in smallest.arguments.items() if name in names}
 
 
 def width(units):

@@ -34,7 +34,7 @@ from keras_momentum_rnn import tasks
 from keras_momentum_rnn.atomic_files import replaced, write_json
 from keras_momentum_rnn.diagnostics import gradient_norms, memory_map, plot_gradient_norms
 from keras_momentum_rnn.experiments import progress_bar, surroundings
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import ready_layers
 from keras_momentum_rnn.presentation import markdown_table
 
 LAYERS = ["SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"]

@@ -38,7 +38,7 @@ from rich import print
 from keras_momentum_rnn.atomic_files import replaced, write_json
 from keras_momentum_rnn.diagnostics import memories, memory_map, pace, plot_memory_map
 from keras_momentum_rnn.experiments import progress_bar, surroundings
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import ready_layers
 
 HELD_OUT = 20
 STEPS = 32

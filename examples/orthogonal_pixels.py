@@ -24,7 +24,7 @@ from pathlib import Path
 from command_line import command_of, documented_parser, new_folder, positive
 from pixel_digits import add_data, check_data, run, settings_of
 
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import our_layers, ready_layers
 from keras_momentum_rnn.tasks import recipe
 
 LAYERS = ["LSTM", "DTRIV", "MomentumDTRIV"]
@@ -40,7 +40,7 @@ def main(argv=None):
 
 def parse(argv):
     parser = documented_parser(__doc__)
-    family = [name for name in ready_layers() if name.endswith("DTRIV")]
+    family = [name for name in our_layers("DTRIV") if name in ready_layers()]
     add = parser.add_argument
     add_data(parser)
     add("--layers", nargs="+", choices=["LSTM", *family], help=f"default: {LAYERS}")

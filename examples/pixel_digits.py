@@ -39,10 +39,10 @@ from paper_claims import claims_on
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import layers_with, ready_layers
 from keras_momentum_rnn.tasks.pixels import TRAINING_IMAGES
 
-LAYERS = ["LSTM", "MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"]
+LAYERS = ["LSTM", *layers_with("step_size", family="LSTM")]
 CLIPNORM = 1.0
 
 

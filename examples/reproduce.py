@@ -35,20 +35,10 @@ from paper_claims import claims_on
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import layers_with, our_layers, ready_layers
 
-LAYERS = (
-    "LSTM",
-    "MomentumLSTM",
-    "NAGLSTM",
-    "SRLSTM",
-    "AdamLSTM",
-    "RMSPropLSTM",
-    "SimpleRNN",
-    "GRU",
-    "MCRM",
-    "NestedLSTM",
-)
+MOMENTUM_LSTMS = layers_with("step_size", family="LSTM")
+LAYERS = ("LSTM", *MOMENTUM_LSTMS, "SimpleRNN", "GRU", *our_layers("nested"))
 # Of an ablation.
 GRID = {"momentum": [0.0, 0.3, 0.6, 0.9], "step_size": [0.1, 0.3, 0.6, 1.0]}
 
@@ -105,7 +95,7 @@ def check(parser, options):
             parser.error(f"argument --{flag}: is for --ablation alone")
     if options.ablation:
         options.layers = options.layers or ["MomentumLSTM"]
-        takes = [name for name in ready_layers() if name.startswith(("Momentum", "Adam"))]
+        takes = [name for name in layers_with("momentum") if name in layers_with("step_size")]
         if len(options.layers) != 1 or options.layers[0] not in takes:
             parser.error(
                 f"argument --ablation: takes one layer of {takes}. "

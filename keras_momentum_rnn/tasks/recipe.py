@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import keras
 
 from keras_momentum_rnn import optimizers
-from keras_momentum_rnn.layers.names import available_layers
+from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.tasks import sutskever2013
 from keras_momentum_rnn.tasks.averaging import AveragedSGD
 
