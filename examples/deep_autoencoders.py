@@ -72,15 +72,19 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
     results = ResultsFile(
-        options.output, shared_settings(options), command(argv, options), KEY, completed
+        folder=options.output,
+        settings=shared_settings(options),
+        command=command(argv, options),
+        key=KEY,
+        done=lambda run: run["updates"],
+        complete=completed,
     )
     images = load(options)
     results.write()
     runner.finish(
-        combinations(options),
+        [(run, options.updates) for run in combinations(options)],
         results,
         partial(train, options, images, results.settings),
-        done=lambda run: run["updates"],
         whole=lambda run: options.updates,
         label=results.name,
         sentence=lambda run: f"error {number_of(run['error'])}",
@@ -249,7 +253,7 @@ def combinations(options):
     ]
 
 
-def train(options, images, settings, run, folder, after):
+def train(options, images, settings, run, until, folder, after):
     """Train one run to its end, from point to point of its curve."""
     keras.utils.set_random_seed(options.seed)
     model = new_model(options, run)
@@ -257,7 +261,7 @@ def train(options, images, settings, run, folder, after):
         run,
         model,
         part=lambda: to_next_point(run, model, options, images),
-        ended=lambda: run["diverged"] or run["updates"] == options.updates,
+        ended=lambda: run["diverged"] or run["updates"] == until,
         folder=folder,
         settings=settings,
         after=after,

@@ -186,7 +186,7 @@ def test_finished_runs_are_kept_and_layers_and_seeds_may_be_added(output, monkey
     assert [row["runs"] for row in after["summary"]] == [2, 2, 2]
 
 
-def quick(run, setup, task, folder, settings, after_epoch):
+def quick(run, setup, task, folder, settings, after_epoch, until):
     """Stand for `training.train`."""
     curve = {"loss": 1.0, "seconds": 1.0}
     for split in ("validation", "test"):

@@ -147,7 +147,9 @@ import sys, time
 from pathlib import Path
 from keras_momentum_rnn.experiments.results_file import ResultsFile
 folder, name = Path(sys.argv[1]), sys.argv[2]
-results = ResultsFile(folder, {"a": 1}, name, ("layer", "seed"), lambda content: content)
+results = ResultsFile(
+    folder, {"a": 1}, name, ("layer", "seed"), lambda run: 1, lambda content: content
+)
 (folder / f"ready-{name}").touch()
 while len(list(folder.glob("ready-*"))) < 2:
     time.sleep(0.001)
@@ -273,8 +275,30 @@ def test_notes_in_another_encoding_end_nothing(output):
     assert "Sch\ufffdn" in (output / "report.md").read_text(encoding="utf-8")
 
 
+def results_file(folder, **settings):
+    return ResultsFile(
+        folder, settings, "it", ("name",), lambda run: run["done"], lambda content: content
+    )
+
+
+def test_of_a_run_the_record_that_came_farthest_is_kept(tmp_path):
+    def run(done, diverged=False):
+        return {"name": "A", "done": done, "diverged": diverged}
+
+    results, other = results_file(tmp_path), results_file(tmp_path)
+    results.write(run(2))
+    other.write(run(3))
+    results.write(run(1))
+    assert read(tmp_path)["runs"] == [run(3)]
+    known = results.known(run(0))
+    assert results.ended(known, 3) and not results.ended(known, 4)
+    results.write(run(4, diverged=True))
+    assert results.ended(results.known(run(0)), 9)
+    assert not results.ended(results.known({"name": "B"}), 1)
+
+
 def test_a_file_that_is_not_there_is_new(tmp_path):
-    results = ResultsFile(tmp_path, {"a": (1, 2)}, "it", ("name",), lambda content: content)
+    results = results_file(tmp_path, a=(1, 2))
     assert results.content == {"settings": {"a": [1, 2]}, "commands": [], "runs": []}
     assert not list(tmp_path.iterdir())
 

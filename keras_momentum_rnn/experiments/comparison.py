@@ -1,6 +1,6 @@
 """Layers on a task, trained one after another, and what they leave in a directory.
 
-results.json   settings, summary and all finished runs, see `SCHEMA`
+results.json   settings, summary and all runs, see `SCHEMA`
 report.md      what is seen, beside the papers' numbers
 losses.png     training and test loss over epochs
 score.png      the papers' score on validation over epochs, where it is not the loss
@@ -11,6 +11,7 @@ runs/          the best model of each run, and the state of a run that is not fi
 
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from keras_momentum_rnn.experiments import devices, report, runner, summary, tra
 from keras_momentum_rnn.experiments.constant import constant_scores
 from keras_momentum_rnn.experiments.results_file import ResultsFile, surroundings
 from keras_momentum_rnn.tasks import Task
+
+# Seconds after which report and pictures are written again, while runs go on.
+REPORT_EVERY = 120
 
 SCHEMA = {
     "commands": "the command lines of all calls",
@@ -45,7 +49,8 @@ SCHEMA = {
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a loss that is no number ended it",
-        "curve": "for each epoch loss and scores of training, validation_... and test_..., "
+        "curve": "shorter than the epochs of its setup if the run goes on later; "
+        "for each epoch loss and scores of training, validation_... and test_..., "
         "and seconds, those of training alone",
     },
 }
@@ -67,6 +72,8 @@ class Comparison:
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
         claims: `Claim`s, on which the report gives a verdict.
+        epochs_at_once: int, after how many epochs a run makes way for the others of its seed,
+            so that all stand side by side early; None for all epochs.
     """
 
     task: Task
@@ -79,6 +86,7 @@ class Comparison:
     devices: int = 1
     sections: tuple = ()
     claims: tuple = ()
+    epochs_at_once: int | None = None
 
     def settings(self):
         """Return what must be equal for runs to be compared."""
@@ -125,38 +133,61 @@ def compare(comparison):
         settings=comparison.settings(),
         command=comparison.command,
         key=("layer", "seed"),
+        done=lambda run: len(run["curve"]),
         complete=completed,
         check=lambda runs: other_setups(runs, setups),
     )
     devices.check(task, setups, comparison.devices)
     constant = results.content.get("constant")
     results.write(constant=constant_of(comparison) if constant is None else constant)
+    written = time.monotonic()
 
-    def train(run, folder, after):
+    def train(run, until, folder, after):
         with devices.distributed(comparison.devices):
-            training.train(run, setups[run["layer"]], task, folder, results.settings, after)
+            setup = setups[run["layer"]]
+            training.train(run, setup, task, folder, results.settings, after, until)
+
+    def write_report():
+        report.write(
+            results.content, output, comparison.title, comparison.sections, comparison.claims
+        )
+
+    def between():
+        nonlocal written
+        if time.monotonic() - written > REPORT_EVERY:
+            write_report()
+            written = time.monotonic()
 
     runner.finish(
-        [
-            training.new_run(name, seed, setup)
-            for name, setup in setups.items()
-            for seed in range(comparison.seeds)
-        ],
+        turns(comparison),
         results,
         train,
-        done=lambda run: len(run["curve"]),
         whole=lambda run: setups[run["layer"]].epochs,
         label=lambda run: f"{run['layer']}, seed {run['seed']}",
         sentence=lambda run: summary.sentence(run, task.metric),
+        between=between,
     )
     keep_best(results)
-    report.write(
-        results.content, output, comparison.title, comparison.sections, comparison.claims
-    )
+    write_report()
     print(summary.table(results.content, comparison.title))
     print(report.seen(results.content, comparison.claims))
     print(f"report.md, results.json and pictures are in {output}")
     return results.content
+
+
+def turns(comparison):
+    """Yield runs that have not begun and the epochs to which they are brought, in order."""
+    setups, at_once = comparison.setups, comparison.epochs_at_once
+    if at_once is None:
+        for name, setup in setups.items():
+            for seed in range(comparison.seeds):
+                yield training.new_run(name, seed, setup), setup.epochs
+        return
+    longest = max(setup.epochs for setup in setups.values())
+    for seed in range(comparison.seeds):
+        for epoch in range(at_once, longest + at_once, at_once):
+            for name, setup in setups.items():
+                yield training.new_run(name, seed, setup), min(epoch, setup.epochs)
 
 
 def other_setups(runs, setups):

@@ -1,5 +1,6 @@
 """The report of a comparison, in Markdown, with its pictures."""
 
+import math
 from pathlib import Path
 
 from keras_momentum_rnn.atomic_files import replaced
@@ -63,9 +64,37 @@ def head(results, title):
     versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
     devices = f"{settings['devices']} x {settings['device']}"
     commands = "\n\n".join(f"`{command}`" for command in results["commands"])
-    return (
-        f"# {title}\n\n{commands}\n\nSamples: {sizes}. Budget: {budget}. {versions}, {devices}."
+    parts = [f"# {title}", share_of_paper(results), commands]
+    parts.append(f"Samples: {sizes}. Budget: {budget}. {versions}, {devices}.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def share_of_paper(results):
+    """Return what share of a paper's updates was run, or nothing if no table is repeated.
+
+    A budget that repeats a table names its rows, its seeds and the updates of each run.
+    """
+    budget = results["settings"]["budget"]
+    if "rows in the paper" not in budget:
+        return ""
+    rows, seeds = budget["rows in the paper"], budget["seeds in the paper"]
+    updates = budget["updates in the paper"]
+    done, further, whole = 0, 0, 0
+    for run in results["runs"]:
+        epoch = math.ceil(results["settings"]["samples"]["train"] / run["setup"]["batch_size"])
+        trained = min(len(run["curve"]) * epoch, updates)
+        if run["layer"] in rows and run["seed"] < seeds:
+            done += trained
+            whole += run["diverged"] or trained == updates
+        else:
+            further += trained
+    total = len(rows) * seeds * updates
+    text = (
+        f"Share of the paper's budget that was run: {done / total:.1%}, {done:,} of {total:,} "
+        f"updates ({len(rows)} rows, seeds: {seeds}, {updates:,} updates each); {whole} of "
+        f"{len(rows) * seeds} runs to their end."
     )
+    return text + (f" In further runs, {further:,} updates." if further else "")
 
 
 def scores(results):

@@ -1,4 +1,4 @@
-"""results.json: the settings that runs share, and the runs that are finished."""
+"""results.json: the settings that runs share, and the runs, as far as they are."""
 
 import json
 import sys
@@ -39,6 +39,8 @@ class ResultsFile:
         settings: dict, what must be equal for runs to be compared.
         command: str, the command line.
         key: tuple of the entries by which runs are told apart.
+        done: function from a run to how far it has come, an int. A run that has `diverged` is
+            at its end.
         complete: function from commands, settings, runs and further entries, a dict, to what
             the file holds, in its order.
         check: function from the runs in the file to lines that say what makes them other runs.
@@ -48,6 +50,7 @@ class ResultsFile:
     settings: dict
     command: str
     key: tuple
+    done: Callable
     complete: Callable
     check: Callable = lambda runs: []
 
@@ -74,10 +77,7 @@ class ResultsFile:
         if content is new:
             return {**entries, **new}
         try:
-            runs = {}
-            for run in content["runs"]:
-                runs.setdefault(self.name(run), run)
-            content["runs"] = list(runs.values())
+            content["runs"] = self.merged(content["runs"])
             different = differences(content["settings"], self.settings)
             different += self.check(content["runs"])
             self.complete(content)
@@ -94,22 +94,35 @@ class ResultsFile:
         return {**entries, **content}
 
     def write(self, *runs, **entries):
-        """Add finished runs, and entries that the file lacks, to what it holds by now."""
+        """Add runs, and entries that the file lacks, to what it holds by now."""
         (self.folder / "runs").mkdir(parents=True, exist_ok=True)
         remove_abandoned(self.folder)
         with locked(self.folder / "runs" / "lock"):
             content = self.read(**entries)
-            known = [self.name(run) for run in content["runs"]]
-            content["runs"] += [run for run in runs if self.name(run) not in known]
+            content["runs"] = self.merged([*content["runs"], *runs])
             content["commands"] = list(dict.fromkeys([*content["commands"], self.command]))
             content = self.complete(content)
             write_json(self.path, content)
         self.content = content
 
-    def holds(self, run):
-        """Return whether a run is finished, by this command or another one."""
+    def merged(self, runs):
+        """Return each run once, of several records the one that has come farthest."""
+        found = {}
+        for run in runs:
+            known = found.setdefault(self.name(run), run)
+            if self.done(run) > self.done(known):
+                found[self.name(run)] = run
+        return list(found.values())
+
+    def known(self, run):
+        """Return what the file holds of a run by now, or None."""
         self.content = self.read()
-        return self.name(run) in map(self.name, self.content["runs"])
+        known = (k for k in self.content["runs"] if self.name(k) == self.name(run))
+        return next(known, None)
+
+    def ended(self, known, until):
+        """Return whether a run, as of `known`, has come so far or diverged before."""
+        return known is not None and (known["diverged"] or self.done(known) >= until)
 
     def name(self, run):
         values = (run[name] for name in self.key)

@@ -21,39 +21,46 @@ from keras_momentum_rnn.atomic_files import differences, replaced
 SCHEMA = 2
 
 
-def finish(runs, results, train, done, whole, label, sentence, unit="epoch"):
-    """Train runs to their end, one after another, but for those that the results hold.
+def finish(turns, results, train, whole, label, sentence, unit="epoch", between=lambda: None):
+    """Train runs, one after another, but for those that the results hold.
 
     Args:
-        runs: list of dicts, the runs before they begin.
-        results: `ResultsFile`, which receives them.
-        train: function (run, folder, after) that trains a run to its end, and calls `after`
+        turns: iterable of pairs, a run before it begins, a dict, and how far it is brought, of
+            what `results.done` counts; a run may stand in several, each farther than before.
+        results: `ResultsFile`, which receives the runs.
+        train: function (run, until, folder, after) that trains a run so far, and calls `after`
             after each part.
-        done: function from a run to how many units of it are done, an int.
-        whole: function from a run to how many units it has.
+        whole: function from a run to how far its end is.
         label: function from a run to its name.
         sentence: function from a run to its result in words.
         unit: str, what the progress bar counts.
+        between: function that is called after each training.
     """
-    before, total = 0, sum(map(whole, runs))
+    turns = list(turns)
+    ends = {results.name(run): whole(run) for run, _ in turns}
+    reached = {name: 0 for name in ends}
     with progress_bar(unit) as progress:
-        bar = progress.add_task("", total=total)
+        bar = progress.add_task("", total=sum(ends.values()))
 
-        def after(run):
-            progress.update(bar, completed=before + done(run))
+        def show(run):
+            name = results.name(run)
+            reached[name] = ends[name] if run["diverged"] else results.done(run)
+            progress.update(bar, completed=sum(reached.values()))
 
-        for number, run in enumerate(runs, 1):
-            name, folder = f"{number}/{len(runs)} {label(run)}", results.run_folder(run)
-            if not results.holds(run):
-                progress.update(bar, description=name)
+        for run, until in turns:
+            folder, known = results.run_folder(run), results.known(run)
+            if not results.ended(known, until):
+                progress.update(bar, description=label(run))
                 # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
                 keras.utils.clear_session()
-                train(run, folder, lambda run=run: after(run))
+                train(run, until, folder, lambda run=run: show(run))
                 results.write(run)
-                progress.console.print(f"{name}: {sentence(run)}")
-            remove_state(folder)
-            before += whole(run)
-            progress.update(bar, completed=before)
+                known = run
+                progress.console.print(f"{label(run)}: {sentence(run)}")
+                between()
+            show(known)
+            if results.ended(known, whole(run)):
+                remove_state(folder)
 
 
 def resumed(
@@ -67,7 +74,7 @@ def resumed(
     prepare=lambda: None,
     after=lambda: None,
 ):
-    """Train a run to its end, from where its state in a folder says that it was.
+    """Train a run, from where its state in a folder says that it was.
 
     A state of other settings, and one that cannot be read, is told and removed: the run then
     begins anew.
@@ -76,7 +83,7 @@ def resumed(
         run: dict, the run before it begins, which `part` fills in.
         model: compiled model whose optimizer is built.
         part: function without arguments that trains a part.
-        ended: function without arguments, whether the run is at its end.
+        ended: function without arguments, whether to stop.
         folder: `Path` of the run.
         settings: dict, what the run depends on beside what it says itself.
         callbacks: those of training. The ones that remember more than the epoch have `state`

@@ -26,8 +26,8 @@ def new_run(layer, seed, recipe):
     }
 
 
-def train(run, recipe, task, folder, settings, after_epoch=lambda: None):
-    """Train a run to its end, and resume it where it was interrupted.
+def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=None):
+    """Train a run to its end or to an earlier epoch, and resume it where it was interrupted.
 
     Args:
         run: dict, as `new_run` returns it, of which the rest is filled in.
@@ -36,6 +36,7 @@ def train(run, recipe, task, folder, settings, after_epoch=lambda: None):
         folder: `Path`, for the run's state and its best model.
         settings: dict, what the run depends on beside its recipe: task, backend, versions.
         after_epoch: function that is called after each epoch.
+        until: int, the epoch at which to stop; None for the end.
     """
     keras.utils.set_random_seed(run["seed"])
     model = new_model(task, recipe)
@@ -51,7 +52,7 @@ def train(run, recipe, task, folder, settings, after_epoch=lambda: None):
         note(run, task, metrics, model, callbacks, folder)
 
     def ended():
-        return run["diverged"] or len(run["curve"]) >= recipe.epochs
+        return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
 
     resumed(run, model, epoch, ended, folder, settings, callbacks, build_metrics, after_epoch)
 
