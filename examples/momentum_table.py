@@ -14,6 +14,7 @@ from keras_momentum_rnn.presentation import (
     PURPLE,
     SKY_BLUE,
     VERMILION,
+    VIOLET,
     markdown_table,
     tidy,
 )
@@ -21,7 +22,7 @@ from keras_momentum_rnn.tasks import sutskever2013
 
 # Of a plain network's momentum; Nesterov's form is drawn solid.
 COLORS = {0: "black", 0.9: ORANGE, 0.98: BLUE, 0.995: VERMILION}
-OTHERS = (GREEN, PURPLE, SKY_BLUE, "#7B3F9E")
+OTHERS = (GREEN, PURPLE, SKY_BLUE, VIOLET)
 LINES = {"N": "-", "M": "--", "": ":"}
 ERRORS = {
     "zero_one_loss": "share of sequences with an error above 0.04",

@@ -3,6 +3,8 @@
 # After Okabe and Ito.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY_BLUE = "#CC79A7", "#E69F00", "#56B4E9"
+# A seventh, beside theirs.
+VIOLET = "#7B3F9E"
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE)
 
 

@@ -269,6 +269,12 @@ def test_what_killed_processes_left_is_removed(output):
     assert young.exists()  # another process may be writing it
 
 
+def test_the_terminal_shows_no_links_to_pictures(output, capsys):
+    main([*COMMAND, f"--output={output}"])
+    shown = capsys.readouterr().out
+    assert "What is seen" in shown and "png" not in shown
+
+
 def test_notes_in_another_encoding_end_nothing(output):
     (output / "notes.md").write_bytes("Schön".encode("latin-1"))
     main([*COMMAND, f"--output={output}"])

@@ -124,7 +124,7 @@ def compare(comparison):
 
     Raises:
         ValueError: if the directory holds runs with other settings, or a results.json that
-            is no JSON.
+            is no results file.
         OSError: if a file cannot be written.
     """
     task, setups, output = comparison.task, comparison.setups, Path(comparison.output)

@@ -20,7 +20,7 @@ STYLES = {
     "AdamLSTM": (presentation.VERMILION, "-"),
     "RMSPropLSTM": (presentation.ORANGE, "-"),
     "MCRM": (presentation.PURPLE, "-."),
-    "NestedLSTM": ("#7B3F9E", "-."),
+    "NestedLSTM": (presentation.VIOLET, "-."),
 }
 
 
