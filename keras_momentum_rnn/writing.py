@@ -1,62 +1,9 @@
-"""Files that are written whole or not at all."""
+"""The former name of `keras_momentum_rnn.atomic_files`."""
 
-import contextlib
-import json
-import os
-from pathlib import Path
-
-
-@contextlib.contextmanager
-def replaced(path):
-    """Give a path to write a new file to, which takes the place of `path` when it is whole.
-
-    Raises:
-        OSError: if it cannot be written, a full disk for one. `path` is then as it was.
-    """
-    path = Path(path)
-    new = path.with_name(f"unfinished-{os.getpid()}-{path.name}")
-    try:
-        yield new
-        os.replace(new, path)
-    except OSError as error:
-        raise OSError(
-            error.errno, f"{path} was not written and is as it was before: {error.strerror}"
-        ) from error
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def write_json(path, value):
-    with replaced(path) as new:
-        new.write_text(json.dumps(value, indent=1) + "\n")
-
-
-def read_json(path, default=None):
-    """Return what a file holds, or `default` if it is missing or was left half written."""
-    try:
-        return json.loads(Path(path).read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return default
-
-
-def read_results(path, default):
-    """Return what a file holds that cannot be made again, or `default` if it is missing.
-
-    Raises:
-        ValueError: if it is no JSON. A new file in its place would lose all that it held.
-    """
-    try:
-        return json.loads(Path(path).read_text())
-    except FileNotFoundError:
-        return default
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON; mend or remove it: {error}") from error
-
-
-def differences(stored, given):
-    """Return lines that say where two dicts of settings differ, none if they are equal."""
-    return [
-        f"\n  {name}: {stored.get(name)!r} there, {given.get(name)!r} now"
-        for name in {**stored, **given}
-        if stored.get(name) != given.get(name)
-    ]
+from keras_momentum_rnn.atomic_files import (  # noqa: F401
+    differences,
+    read_json,
+    read_results,
+    replaced,
+    write_json,
+)

@@ -10,9 +10,6 @@ import pytest
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare, devices
-from keras_momentum_rnn.experiments.budgets import Budget, setup_of
-from keras_momentum_rnn.experiments.setups import Optimizer
-from keras_momentum_rnn.layers.names import ready_layers
 
 BACKEND = keras.config.backend()
 # Two devices are set up before the backend starts.
@@ -29,8 +26,8 @@ compared(sys.argv[2], 2)
 
 
 def setups(clipnorm):
-    budget = Budget(Optimizer("Adam", 0.01, clipnorm), 3, 24, 2)
-    return {"AdamRNN": setup_of(ready_layers()["AdamRNN"], 3, {}, budget)}
+    recipe = tasks.Recipe("adding", "AdamRNN", 3, {}, "Adam", 0.01, clipnorm, 24, 2)
+    return {"AdamRNN": recipe}
 
 
 def compared(output, count):

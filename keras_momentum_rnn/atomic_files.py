@@ -1,0 +1,94 @@
+"""Files that are written whole or not at all."""
+
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+# Seconds after which a file that is not whole is litter: its process was killed.
+ABANDONED = 3600
+
+
+@contextlib.contextmanager
+def replaced(path):
+    """Give a path to write a new file to, which takes the place of `path` when it is whole.
+
+    Raises:
+        OSError: if it cannot be written, a full disk for one. `path` is then as it was.
+    """
+    path = Path(path)
+    new = path.with_name(f"unfinished-{os.getpid()}-{path.name}")
+    try:
+        yield new
+        os.replace(new, path)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"{path} was not written and is as it was before: {error.strerror}"
+        ) from error
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def remove_abandoned(folder):
+    """Remove, from a folder and those in it, what killed processes left half written."""
+    for path in Path(folder).rglob("unfinished-*"):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                path.unlink()
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Let one process at a time do what stands in the context.
+
+    The system lets go of the lock of a process that was killed. On Windows nothing is locked.
+
+    Args:
+        path: of a file for the lock, which stays and is empty.
+    """
+    with open(path, "a") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def write_json(path, value):
+    with replaced(path) as new:
+        new.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
+def read_json(path, default=None):
+    """Return what a file holds, or `default` if it is missing or was left half written."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return default
+
+
+def read_results(path, default):
+    """Return what a file holds that cannot be made again, or `default` if it is missing.
+
+    Raises:
+        ValueError: if it is no JSON. A new file in its place would lose all that it held.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return default
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no JSON; mend or remove it: {error}") from error
+
+
+def differences(stored, given):
+    """Return lines that say where two dicts of settings differ, none if they are equal."""
+    return [
+        f"\n  {name}: {stored.get(name)!r} there, {given.get(name)!r} now"
+        for name in {**stored, **given}
+        if stored.get(name) != given.get(name)
+    ]
