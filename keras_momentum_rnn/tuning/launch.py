@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import os
-import runpy
 import shutil
 import signal
 import socket
@@ -11,189 +10,147 @@ import subprocess
 import sys
 import time
 
-from keras_momentum_rnn.tuning import chief
+from keras_momentum_rnn.tuning.roles import listens
 
+ADDRESS = "127.0.0.1"
 POLL = 0.1
-# Seconds: how long the workers may take to leave after the chief, and anything to be killed.
+# Seconds that a process has to end before it is killed.
 GRACE = 10
-TIMED_OUT = 124
+# More than the attempts of two trials that kill their process.
+RESTARTS = 10
 
 
 def main(argv=None):
-    options = parse(argv)
-    if options.command == "run":
-        return run_script(options.script, options.arguments)
-    return Launch(options).run()
-
-
-def parse(argv):
+    """Run the command line, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m keras_momentum_rnn.tuning")
-    commands = parser.add_subparsers(dest="command", required=True)
-    launch = commands.add_parser(
+    launch = parser.add_subparsers(dest="command", required=True).add_parser(
         "launch",
         help="start a chief and workers that run a script",
         description="Run a script that calls `tune`: once as the chief, which serves the "
-        "search and writes the results, and as workers, which train. Nothing is left running.",
+        "search and writes the results, and as workers, which train and share the GPUs of "
+        "CUDA_VISIBLE_DEVICES, or all.",
     )
-    launch.add_argument("--workers", type=at_least(1), required=True, help="how many")
-    launch.add_argument("--time-limit", type=float, help="seconds after which all are ended")
-    launch.add_argument(
-        "--devices",
-        nargs="*",
-        help="GPUs by number or name, dealt out in turn; default: CUDA_VISIBLE_DEVICES, or all",
-    )
-    launch.add_argument(
-        "--restarts",
-        type=at_least(0),
-        default=3,
-        help="how often a worker that was killed is replaced",
-    )
-    launch.add_argument("--port", type=at_least(1), help="of the chief; default: a free one")
-    add_script(launch)
-    add_script(commands.add_parser("run", help="run one process of a search, for the launcher"))
+    launch.add_argument("--workers", type=positive, required=True, help="how many")
+    launch.add_argument("script", help="a Python file")
+    launch.add_argument("arguments", nargs=argparse.REMAINDER, help="for the script")
     options = parser.parse_args(argv)
-    if options.command == "launch" and not os.path.isfile(options.script):
+    if not os.path.isfile(options.script):
         parser.error(f"argument script: must be a file. Received: {options.script}")
-    limit = getattr(options, "time_limit", None)
-    if limit is not None and not limit > 0:
-        parser.error(f"argument --time-limit: must be above 0. Received: {limit}")
-    return options
-
-
-def add_script(parser):
-    parser.add_argument("script", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for the script")
-
-
-def at_least(low):
-    def parsed(text):
-        with contextlib.suppress(ValueError):
-            if int(text) >= low:
-                return int(text)
-        raise argparse.ArgumentTypeError(f"must be an integer from {low} on. Received: {text}")
-
-    return parsed
-
-
-def run_script(script, arguments):
-    """Run a script as if Python had been given it, ending when the launcher ends."""
-    chief.listen(sys.stdin)
-    sys.argv = [script, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
-    runpy.run_path(script, run_name="__main__")
-
-
-class Launch:
-    """A chief and its workers, from start to end.
-
-    Args:
-        options: those of the command line.
-    """
-
-    def __init__(self, options):
-        self.options = options
-        self.devices = devices() if options.devices is None else options.devices
-        self.port = options.port or free_port()
-        self.processes = {}  # name -> process; the chief's is "chief"
-        self.restarts = [options.restarts] * options.workers
-
-    def run(self):
-        """Return the exit status: the chief's, or 124 at the time limit."""
-        stop = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # `timeout` and job schedulers end a command by the first, a closed terminal by the second.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    with free_port() as port, Processes(options, port, devices()) as processes:
         try:
-            self.start("chief", 0)
-            for worker in range(self.options.workers):
-                self.start(f"worker{worker}", worker)
-            return self.watch()
-        finally:
-            self.end()
-            signal.signal(signal.SIGTERM, stop)
+            return run(processes)
+        except KeyboardInterrupt:
+            return failed("launch", -signal.SIGINT)
 
-    def start(self, name, worker):
-        command = [sys.executable, "-m", "keras_momentum_rnn.tuning", "run"]
-        self.processes[name] = subprocess.Popen(
-            [*command, self.options.script, *self.options.arguments],
-            env={**os.environ, **self.environment(name, worker)},
-            # A launcher that is killed closes it, and its children end.
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
 
-    def environment(self, name, worker):
-        """Return the variables of a process: keras-tuner's three, its device, its threads."""
-        variables = {
-            "KERASTUNER_TUNER_ID": name,
-            "KERASTUNER_ORACLE_IP": "127.0.0.1",
-            "KERASTUNER_ORACLE_PORT": str(self.port),
-        }
-        if name == "chief":
-            # It trains nothing, and would take a GPU's memory from a worker.
-            return {**variables, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
-        if self.devices:
-            variables["CUDA_VISIBLE_DEVICES"] = self.devices[worker % len(self.devices)]
-            if self.options.workers > len(self.devices):
-                variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-                variables["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
-        cores = max((os.cpu_count() or 1) // self.options.workers, 1)
-        return {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(cores)), **variables}
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a positive integer. Received: {text}")
+    return int(text)
 
-    def watch(self):
-        limit = self.options.time_limit
-        deadline = None if limit is None else time.monotonic() + limit
-        while self.processes["chief"].poll() is None:
-            time.sleep(POLL)
-            if deadline is not None and time.monotonic() > deadline:
-                say(f"time limit of {limit:g} s: stopped. The same command goes on from here.")
-                return TIMED_OUT
-            for name in [name for name in self.processes if name != "chief"]:
-                status = self.processes[name].poll()
-                if status is not None:
-                    del self.processes[name]
-                    if status != 0:
-                        self.replace(name, status)
-            if len(self.processes) == 1 and not any(self.restarts):
-                say("no worker is left. The same command goes on from here.")
-                return 1
-        status = self.processes["chief"].returncode
-        leave = time.monotonic() + GRACE
-        while status == 0 and len(self.processes) > 1 and time.monotonic() < leave:
-            time.sleep(POLL)
-            for name in [name for name, p in self.processes.items() if p.poll() is not None]:
-                if name != "chief":
-                    del self.processes[name]
-        return status
 
-    def replace(self, name, status):
-        """Tell the chief that a worker was lost, and start another in its place."""
-        say(f"{name} ended with status {status}: its trial counts as broken.")
-        with contextlib.suppress(BrokenPipeError):
-            self.processes["chief"].stdin.write(f"{name}\n".encode())
-            self.processes["chief"].stdin.flush()
-        worker = int(name.removeprefix("worker").partition("-")[0])
-        if self.restarts[worker]:
-            self.restarts[worker] -= 1
-            number = self.options.restarts - self.restarts[worker]
-            self.start(f"worker{worker}-{number}", worker)
+def run(processes):
+    """Run a search to its end and return the exit status.
 
-    def end(self):
-        """End all that is left, with all that they started."""
-        for send, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
-            for process in self.processes.values():
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, send)
-            for process in self.processes.values():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(patience)
+    A worker that was killed is started again, and takes up its trial again. One that ended
+    with an error would do so again, and ends the launch.
+    """
+    chief = processes.start("chief")
+    while not listens(ADDRESS, processes.port):
+        if chief.poll() is not None:
+            return failed("chief", chief.poll(), "It served no search: is `tune` called?") or 1
+        time.sleep(POLL)
+    workers = {f"worker{i}": processes.start(f"worker{i}", i) for i in range(processes.workers)}
+    restarts = 0
+    while chief.poll() is None:
+        time.sleep(POLL)
+        for i, (name, worker) in enumerate(workers.items()):
+            status = worker.poll()
+            if status is None or status == 0:
+                continue
+            if status > 0 or restarts == RESTARTS:
+                return failed(name, status)
+            restarts += 1
+            say(f"{name} was killed by signal {-status} and takes up its trial again.")
+            workers[name] = processes.start(name, i)
+    return failed("chief", chief.poll()) if chief.poll() else 0
+
+
+def failed(name, status, reason="The same command goes on from here."):
+    """Say which process failed and return the launch's own status."""
+    say(f"{name} ended with status {status}. {reason}")
+    return status if status >= 0 else 128 - status
 
 
 def say(text):
     print(f"launch: {text}", file=sys.stderr, flush=True)
 
 
+class Processes:
+    """Context of a chief and its workers, all ended at its end.
+
+    Args:
+        options: those of the command line.
+        port: that of the chief.
+        devices: list of the names of GPUs, dealt out in turn.
+    """
+
+    def __init__(self, options, port, devices):
+        self.command = [sys.executable, options.script, *options.arguments]
+        self.workers = options.workers
+        self.port = port
+        self.devices = devices
+        self.started = []
+
+    def start(self, name, worker=None):
+        environment = {**os.environ, **self.environment(name, worker)}
+        # Each leads a group of its own, which ends with all that the script starts.
+        process = subprocess.Popen(self.command, env=environment, start_new_session=True)
+        self.started.append(process)
+        return process
+
+    def environment(self, name, worker=None):
+        """Return the variables of a process: keras-tuner's three, its device, its threads."""
+        variables = {
+            "KERASTUNER_TUNER_ID": name,
+            "KERASTUNER_ORACLE_IP": ADDRESS,
+            "KERASTUNER_ORACLE_PORT": str(self.port),
+        }
+        if worker is None:
+            # The chief trains nothing, and would take a GPU's memory from a worker.
+            return {**variables, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+        if self.devices:
+            variables["CUDA_VISIBLE_DEVICES"] = self.devices[worker % len(self.devices)]
+            if self.workers > len(self.devices):
+                variables["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+                variables["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+        cores = max((os.cpu_count() or 1) // self.workers, 1)
+        return {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(cores)), **variables}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for send, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
+            for process in self.started:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, send)
+            for process in self.started:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(patience)
+
+
+@contextlib.contextmanager
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Reserve a port, so that no other launch is given it; gRPC shares it with this socket."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind((ADDRESS, 0))
+        yield holder.getsockname()[1]
 
 
 def devices():
