@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_momentum_rnn import rules
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.rules import register
 
@@ -18,10 +17,10 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
 
     keras_cell = keras.layers.GRUCell
     gates = 3
-    recomputes = True
+    cheap_steps = True
 
     @property
-    def fused_kernel(self):
+    def recurrence_name(self):
         return "gru" if self.reset_after else None
 
     @property
@@ -67,38 +66,3 @@ def gru_step(cell, drive, product, h):
     y_z, y_r, y_h = ops.split(product, 3, axis=-1)
     z, r = sigmoid(x_z + y_z), sigmoid(x_r + y_r)
     return z * h + (1 - z) * tanh(x_h + r * y_h)
-
-
-@register
-class MomentumGRUCell(RuleGRUCell):
-    """Cell of `MomentumGRU`, which gives equation and arguments."""
-
-    rule_class = rules.HeavyBall
-
-
-@register
-class NAGGRUCell(RuleGRUCell):
-    """Cell of `NAGGRU`, which gives equation and arguments."""
-
-    rule_class = rules.NAG
-
-
-@register
-class SRGRUCell(RuleGRUCell):
-    """Cell of `SRGRU`, which gives equation and arguments."""
-
-    rule_class = rules.ScheduledRestart
-
-
-@register
-class AdamGRUCell(RuleGRUCell):
-    """Cell of `AdamGRU`, which gives equation and arguments."""
-
-    rule_class = rules.Adam
-
-
-@register
-class RMSPropGRUCell(RuleGRUCell):
-    """Cell of `RMSPropGRU`, which gives equation and arguments."""
-
-    rule_class = rules.RMSProp

@@ -17,8 +17,7 @@ class NestedCell(RuleLSTMCell):
 
     memory_class = None
     extends_keras_cell = False
-    fused_kernel = None
-    recomputes = False
+    cheap_steps = False
 
     def __init__(self, units, *args, memory=None, rule=None, **kwargs):
         rule = rules.Identity() if rule is None else rule
@@ -31,9 +30,7 @@ class NestedCell(RuleLSTMCell):
                 "`memory` must have as many units as its shell, since its h is the shell's c. "
                 f"Received: a memory of {inner[0]} units in a shell of {self.units}"
             )
-        slots = self.state_size[len(self.cell_state_size) :]
-        self.cell_state_size = [self.units, *inner]
-        self.state_size = [*self.cell_state_size, *slots]
+        self._set_states([self.units, *inner])
 
     def _copied(self, memory):
         """Return the memory, as a copy of its own: two cells never share weights."""
@@ -111,8 +108,8 @@ class NestedCell(RuleLSTMCell):
         return memory.kernel, bias, memory.recurrent_kernel, recurrent_bias
 
     @property
-    def lean_loop(self):
-        """The loop for a plain memory with Keras's own activations and without dropout."""
+    def recurrence_name(self):
+        """That of a plain memory with the usual activations and without dropout."""
         memory, kind = self.memory, self._plain_memory()
         if (
             kind is None
@@ -125,7 +122,7 @@ class NestedCell(RuleLSTMCell):
         return f"nested_{kind}"
 
     def recurrent_weights(self):
-        return [*super().recurrent_weights(), *self._all_wide(*self._memory_weights())]
+        return [*super().recurrent_weights(), *self._in_slot_dtype(*self._memory_weights())]
 
     def _memory_drops_out(self):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""

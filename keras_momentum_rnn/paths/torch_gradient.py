@@ -1,14 +1,13 @@
 """Rule and recurrence in one loop on PyTorch, with a gradient written by hand.
 
-Autograd would record some thirty operations a step. Here a step is a few of them, and of what
-they compute the least is kept for the backward pass. Everything is time-major:
-`(time, batch, size)`.
+Autograd would record about thirty operations per step; here a step is a few, and only what the
+backward pass needs is stored. Everything is time-major: `(time, batch, size)`.
 """
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from keras_momentum_rnn.paths.filter import unmasked
+from keras_momentum_rnn.paths.filtered import unmasked
 from keras_momentum_rnn.paths.masks import spread_out
 from keras_momentum_rnn.paths.torch_nested import Nested
 from keras_momentum_rnn.paths.torch_recurrences import (
@@ -25,34 +24,33 @@ from keras_momentum_rnn.paths.torch_rules import Given, Momentum, Scaled
 RECURRENCES = {
     "lstm": LSTM,
     "gru": GRU,
-    "rnn": Elman,
+    "elman": Elman,
     "modrelu": ModReLU,
     "nested_gru": Nested(GRU),
     "nested_lstm": Nested(LSTM),
 }
 # The loop runs over chunks of steps. A chunk's drive takes about so many numbers: of more, the
-# processor's cache holds too little; of fewer, too much time goes into beginning chunks.
+# CPU cache holds too little; of fewer, too much time goes into beginning chunks.
 CHUNK_SIZE = 2**19
 # It has so many rows, samples times steps, at least: each chunk adds to the weights' gradients.
 CHUNK_ROWS = 512
 
 
-def run(cell, x, states, mask=None, training=False):
+def run_with_custom_gradient(cell, sequence, plan):
     """Run a sequence; the slots may start anywhere.
 
     Args:
-        cell: a cell with `lean_loop`, whose rule is linear, scaled or none.
-        x: tensor `(batch, time, features)`.
-        states: list of the initial states, slots included.
-        mask: bool tensor `(batch, time)` or None.
-        training: bool, whether dropout acts.
+        cell: a cell with a `recurrence_name`, whose rule is linear, scaled or none.
+        sequence: a `run.Sequence`.
+        plan: a `Plan`.
 
     Returns:
         h at all times, `(batch, time, units)`, and the final states.
     """
-    x, steps = unmasked(x, mask)
+    mask, states = sequence.mask, sequence.states
+    x, steps = unmasked(sequence.x, mask)
     steps = None if mask is None else steps
-    outputs, finals = run_time_major(cell, training, x.transpose(0, 1), states, steps)
+    outputs, finals = run_time_major(cell, sequence.training, x.transpose(0, 1), states, steps)
     outputs = outputs.transpose(0, 1)
     if mask is not None:
         outputs = spread_out(outputs, states[0], mask)
@@ -63,43 +61,44 @@ def run_time_major(cell, training, x, states, steps):
     """Run the rule and the recurrence.
 
     Args:
-        cell, training: as of `run`.
+        cell: as of `run_with_custom_gradient`.
+        training: bool, whether dropout acts.
         x: tensor `(time, batch, features)`.
         states: list of the initial states, slots included.
         steps: int tensor `(batch, 1)`, after how many steps a sample ends, or None where all
             run to the end.
 
     Returns:
-        h at all times, `(time, batch, units)`, where past a sample's end it says nothing, and
-        the states at the samples' ends.
+        h at all times, `(time, batch, units)`, undefined past a sample's end, and the states
+        at the samples' ends.
     """
     project, weights, counters = cell.projection(training), cell.recurrent_weights(), []
     if cell.rule.linear:
         # The loop does not count: what a linear rule's counter will be is known before.
-        slot = len(cell.cell_state_size) + 1
-        states, counters = states[:slot], states[slot:]
-    rows = max(CHUNK_ROWS, CHUNK_SIZE // (cell.gates * cell.units))
-    chunk = max(1, rows // x.shape[1])
+        own, (v, *counters) = cell.split(states)
+        states = [*own, v]
+    rows = max(CHUNK_ROWS, CHUNK_SIZE // cell.drive_width)
+    chunk = max(1, rows // max(1, x.shape[1]))
     outputs = []
     for start in range(0, len(x), chunk):
         u = project(x[start : start + chunk]).contiguous()
         rule, recurrence = of_chunk(cell, u, [t + start for t in counters])
         ends = Ends(steps if steps is None else (steps - start).clamp(0, len(u)))
-        h, *states = Loop.apply(recurrence, rule, ends, u, *weights, *states)
+        h, *states = CustomGradientLoop.apply(recurrence, rule, ends, u, *weights, *states)
         outputs.append(h)
     ends = len(x) if steps is None else steps
-    counters = [cell.rule.count(t, ends) for t in counters]
+    counters = [cell.rule.advance_counter(t, ends) for t in counters]
     return torch.cat(outputs), [*states, *counters]
 
 
 def of_chunk(cell, u, counters):
     """Return rule and recurrence with their numbers for the steps of a chunk."""
     rule = cell.rule
-    if cell.lean_loop == "released":
+    if cell.recurrence_name == "released":
         return Given(), ReleasedLSTM(*per_step(rule, u, *counters))
-    recurrence = RECURRENCES[cell.lean_loop]
+    recurrence = RECURRENCES[cell.recurrence_name]
     if rule.scaled:
-        return Scaled(*rule.velocity, rule.beta, rule.epsilon), recurrence
+        return Scaled(*rule.scaling, rule.beta, rule.epsilon), recurrence
     return Momentum(*per_step(rule, u, *counters)) if rule.linear else Given(), recurrence
 
 
@@ -131,7 +130,7 @@ class Ends:
             x_all[self.index] += d
 
 
-class Loop(torch.autograd.Function):
+class CustomGradientLoop(torch.autograd.Function):
     """(u, weights, initial states) -> (h at all times, final states)."""
 
     @staticmethod
