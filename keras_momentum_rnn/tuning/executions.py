@@ -8,7 +8,7 @@ import keras_tuner
 from keras_tuner.errors import FailedTrialError
 
 from keras_momentum_rnn.tuning.memory import freed_graphs
-from keras_momentum_rnn.tuning.state import read_record, write_record
+from keras_momentum_rnn.tuning.state import EMPTY, read_record, write_record
 
 # A trial whose process was killed this often fails: it is probably what ends the process.
 ATTEMPTS = 3
@@ -38,13 +38,13 @@ class Executions(keras_tuner.HyperModel):
         self.objective = objective
         self.seed = seed
         self.folder = None
-        self.record = {"executions": []}
+        self.record = dict(EMPTY)
 
     def begin(self, folder):
         """Begin a trial, and note so: a kill leaves the note."""
         self.folder = folder
         attempts = read_record(folder)["attempts"] + 1
-        self.record = {"attempts": attempts, "executions": [], "error": None}
+        self.record = {**EMPTY, "attempts": attempts, "executions": []}
         write_record(folder, self.record)
 
     def end(self, error):
@@ -57,11 +57,9 @@ class Executions(keras_tuner.HyperModel):
             self.record["attempts"] -= 1
             write_record(self.folder, self.record)
 
-    def check_attempts(self):
+    def build(self, hp):
         if self.record["attempts"] > ATTEMPTS:
             raise FailedTrialError(f"The process was killed {ATTEMPTS} times in this trial")
-
-    def build(self, hp):
         keras.utils.set_random_seed(self.seed + len(self.record["executions"]))
         model = self.make(hp)
         if not isinstance(model, keras.Model):

@@ -29,16 +29,9 @@ class Oracle:
 
     @keras_tuner.synchronized
     def end_trial(self, trial):
-        """End a trial, with the values that it began with.
-
-        The wire from a worker rounds floats to single precision, and then Bayesian
-        optimization does not find them among its choices; it also sorts the space by type.
-        """
-        begun, ended = self.trials[trial.trial_id].hyperparameters, trial.hyperparameters
-        if ended is not begun:
-            begun.merge(ended, overwrite=False)
-            begun.values = {**ended.values, **begun.values}
-            trial.hyperparameters = begun
+        # With the values that it began with: the wire from a worker rounds floats to single
+        # precision, and then Bayesian optimization does not find them among its choices.
+        trial.hyperparameters.values.update(self.trials[trial.trial_id].hyperparameters.values)
         super().end_trial(trial)
         if self.on_end is not None:
             self.on_end(self.trials[trial.trial_id])
@@ -105,11 +98,12 @@ def make(strategy, *, max_trials, max_epochs, first, space, **arguments):
     return oracle
 
 
-def count(strategy, max_trials, space):
+def count(strategy, oracle):
     """Return how many trials a search will have, `None` where Hyperband decides."""
     if strategy == "grid":
-        return sum(1 for _ in itertools.islice(grid(space), max_trials))
-    return max_trials
+        points = grid(oracle.get_space().space)
+        return sum(1 for _ in itertools.islice(points, oracle.max_trials))
+    return oracle.max_trials
 
 
 def grid(space, values=None):

@@ -75,9 +75,7 @@ def row_of(trial, folder):
     record = state.read_record(folder)
     executions = record["executions"]
     space, values = trial.hyperparameters.space, trial.hyperparameters.values
-    # In the order of the space, which the wire does not keep for the values.
-    names = [name for name in dict.fromkeys(hp.name for hp in space) if name in values]
-    values = readable({n: values[n] for n in names if not n.startswith("tuner/")})
+    values = readable({n: v for n, v in values.items() if not n.startswith("tuner/")})
     fixed = {hp.name.removesuffix(LOGIT) for hp in space if isinstance(hp, Fixed)}
     row = Row(
         trial=trial.trial_id,
@@ -191,7 +189,7 @@ class Results:
             cells = asdict(row)
             for name in ("values", "chosen", "scores", "epochs"):
                 del cells[name]
-            table.append({**row.values, **cells})
+            table.append({**cells, **row.values, **cells})  # the cells first, and as they are
         names = dict.fromkeys(name for cells in table for name in cells)
         with replaced(self.directory / "results.csv") as new, new.open("w") as file:
             writer = csv.DictWriter(file, list(names), lineterminator="\n")

@@ -27,10 +27,6 @@ class Tuner:
         super().on_trial_begin(trial)
         self.hypermodel.begin(self.get_trial_dir(trial.trial_id))
 
-    def run_trial(self, trial, *args, **kwargs):
-        self.hypermodel.check_attempts()
-        return super().run_trial(trial, *args, **kwargs)
-
     def on_trial_end(self, trial):
         # The wire to the chief leaves the message out.
         self.hypermodel.end(trial.message)
@@ -165,13 +161,6 @@ def tune(
         first=settings["first"],
         space=hp.space,
     )
-    directory = Path(directory)
-    if role() == "chief":
-        check_address()
-    if role() != "worker":
-        stored = state.claim(directory, settings, overwrite)
-    # keras-tuner would go on from its own state if it found this file.
-    (directory / state.PROJECT / f"{tuner_id()}.json").unlink(missing_ok=True)
     tuner_class = HyperbandTuner if strategy == "hyperband" else PlainTuner
     make_tuner = functools.partial(
         tuner_class,
@@ -181,39 +170,56 @@ def tune(
         directory=directory,
         project_name=state.PROJECT,
     )
+    directory, part = Path(directory), role()
     fit = {"x": x, "y": y, "epochs": epochs, "verbose": 0, **fit}
-    if role() == "worker":
+    # keras-tuner would go on from its own state if it found this file.
+    (directory / state.PROJECT / f"{tuner_id()}.json").unlink(missing_ok=True)
+    if part == "worker":
         with quiet():
-            make_tuner().search(**fit)
+            tuner = make_tuner()
+            check_chief(tuner.oracle, directory)
+            tuner.search(**fit)
         sys.exit(0)
-    shown = sys.stdout if verbose else None
-    with quiet() if role() == "chief" else contextlib.nullcontext():
+    if part == "chief":
+        check_address()
+    stored = state.claim(directory, settings, overwrite)
+    out = sys.stdout if verbose else None
+    with quiet() if part == "chief" else contextlib.nullcontext():
         tuner = make_tuner()
         state.restore(oracle, stored)
-        total = oracles.count(strategy, max_trials, oracle.get_space().space)
-        follow(tuner, settings, total, shown)
+        oracle.on_end = ended(tuner, stored, oracles.count(strategy, oracle), out)
         try:
             # A chief trains nothing; it takes no data.
-            tuner.search(**({"verbose": 0} if role() == "chief" else fit))
+            tuner.search(**({"verbose": 0} if part == "chief" else fit))
         except KeyboardInterrupt:
             watched.forgive()
             raise
     return finish(tuner)
 
 
-def follow(tuner, settings, total, file):
-    """Each time a trial ends, save the state of the search and print a line to `file`."""
+def ended(tuner, stored, total, file):
+    """Return a function that saves the search when a trial ends, and prints it to `file`."""
     oracle = tuner.oracle
 
     def on_end(trial):
-        state.save(Path(tuner.directory), settings, oracle)
+        state.save(Path(tuner.directory), stored, oracle)
         if file is not None:
             row = row_of(trial, tuner.get_trial_dir(trial.trial_id))
             best = oracle.get_best_trials()[0].score
             text = f"{len(oracle.end_order)}/{total or '?'} {row.line()}"
             print(text if best is None else f"{text}; best {best:.4g}", file=file, flush=True)
 
-    oracle.on_end = on_end
+    return on_end
+
+
+def check_chief(oracle, directory):
+    """Refuse a chief that serves another search, before a trial is taken from it."""
+    served = [hp.value for hp in oracle.get_space().space if hp.name == state.ID]
+    if served != [state.load(directory)["id"]]:
+        raise ValueError(
+            "Give each search a port of its own in `KERASTUNER_ORACLE_PORT`. The chief at "
+            f"this one serves another search than directory={str(directory)!r}"
+        )
 
 
 def finish(tuner):

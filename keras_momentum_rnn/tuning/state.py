@@ -10,6 +10,7 @@ search.json is replaced as a whole: a search always goes on from the end of a tr
 
 import copy
 import shutil
+import uuid
 from pathlib import Path
 
 from keras_tuner.engine.trial import Trial
@@ -17,6 +18,10 @@ from keras_tuner.engine.trial import Trial
 from keras_momentum_rnn.writing import differences, read_json, read_results, write_json
 
 PROJECT = "trials"
+# What a worker is sent with the space, by which it knows the chief of its search.
+ID = "tuner/search"
+# The record of a trial that did not begin.
+EMPTY = {"attempts": 0, "executions": [], "error": None}
 NOT_THE_SAME = "pass `overwrite=True` to remove it, or choose another."
 
 
@@ -34,7 +39,8 @@ def claim(directory, settings, overwrite):
         if any(project.glob("trial_*")):
             raise ValueError(f"{path} is missing, but trials are there; {NOT_THE_SAME}")
         directory.mkdir(parents=True, exist_ok=True)
-        write_json(path, {"settings": settings, "oracle": None, "trials": []})
+        new = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
+        write_json(path, new)
     stored = load(directory)
     different = differences(stored["settings"], settings)
     if different:
@@ -57,24 +63,25 @@ def load(directory):
         raise ValueError(
             f"`directory` must be that of a search. Received: directory={str(directory)!r}"
         )
-    if not isinstance(stored, dict) or {"settings", "oracle", "trials"} - stored.keys():
+    if not isinstance(stored, dict) or {"id", "settings", "oracle", "trials"} - stored.keys():
         raise ValueError(f"{path} is not the state of a search; mend or remove it.")
     return stored
 
 
-def save(directory, settings, oracle):
-    """Write the state of a search; call it when a trial has ended."""
+def save(directory, stored, oracle):
+    """Write the state of the search that had the state `stored`."""
     # All trials have the same space, which is large.
     trials = [
         {**trial.get_state(), "hyperparameters": trial.hyperparameters.values}
         for trial in oracle.trials.values()
     ]
-    stored = {"settings": settings, "oracle": oracle.get_state(), "trials": trials}
-    write_json(directory / "search.json", stored)
+    state = {"oracle": oracle.get_state(), "trials": trials}
+    write_json(directory / "search.json", {**stored, **state})
 
 
 def restore(oracle, stored):
     """Bring an oracle to the state of `stored`."""
+    oracle.hyperparameters.Fixed(ID, stored["id"])
     if stored["oracle"] is None:
         return
     for trial in trials_of(stored):
@@ -101,8 +108,7 @@ def trials_of(stored):
 def read_record(folder):
     """Return the record of a trial, an empty one if it is missing or damaged."""
     record = read_json(Path(folder) / "record.json")
-    empty = {"attempts": 0, "executions": [], "error": None}
-    return {**empty, **record} if isinstance(record, dict) else empty
+    return {**EMPTY, **record} if isinstance(record, dict) else EMPTY
 
 
 def write_record(folder, record):
