@@ -4,7 +4,7 @@ import keras
 import keras_tuner
 
 from keras_momentum_rnn.checks import checked_choice, checked_count
-from keras_momentum_rnn.layers.registry import our_layers, ready_layers
+from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.tuning.space import suggest_layer
 from keras_momentum_rnn.tuning.values import OF_MODELS, ask, checked_spec
 
@@ -83,8 +83,9 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         self.task = checked_choice("task", task, list(TASKS))
         self.sequence = checked_choice("sequence", sequence, (True, False))
         self.objective = TASKS[self.task][2]
-        ours = [name for name in our_layers(family="LSTM") if name in ready_layers()]
-        self.layers = ["LSTM", *ours] if layers is None else layers
+        ours = our_layers(family="LSTM").items()
+        ready = ["LSTM", *(name for name, layer in ours if not layer.needs_rule)]
+        self.layers = ready if layers is None else layers
         self.specs = {
             name: checked_spec(name, arguments.pop(name, hyperparameter.search))
             for name, hyperparameter in OF_MODELS.items()

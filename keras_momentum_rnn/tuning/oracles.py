@@ -1,4 +1,4 @@
-"""keras-tuner's oracles, which start with given trials and survive the wire."""
+"""keras-tuner's oracles, which start with given trials and tell of those that end."""
 
 import itertools
 
@@ -29,9 +29,6 @@ class Oracle:
 
     @keras_tuner.synchronized
     def end_trial(self, trial):
-        # With the values that it began with: the wire from a worker rounds floats to single
-        # precision, and then Bayesian optimization does not find them among its choices.
-        trial.hyperparameters.values.update(self.trials[trial.trial_id].hyperparameters.values)
         super().end_trial(trial)
         if self.on_end is not None:
             self.on_end(self.trials[trial.trial_id])

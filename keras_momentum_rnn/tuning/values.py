@@ -11,7 +11,7 @@ from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.layers.registry import our_layers
 
 LOGIT = "_logit"
-# The wire between chief and workers rounds to single precision: 0.6 arrives as 0.60000002.
+# Of a float, as layers take it: 0.999, not what is left of it by the logit and its inverse.
 DIGITS = 6
 
 # The hyperparameters of layers, as their rules and cells declare them.
@@ -117,7 +117,7 @@ def readable(values):
     Example:
 
     >>> from keras_momentum_rnn.tuning.values import readable
-    >>> readable({"layer": "AdamLSTM", "beta_logit": 0.0, "momentum": 0.6000000238})
-    {'layer': 'AdamLSTM', 'beta': 0.5, 'momentum': 0.6}
+    >>> readable({"layer": "AdamLSTM", "beta_logit": 0.0, "rebase_every": 0})
+    {'layer': 'AdamLSTM', 'beta': 0.5, 'rebase_every': None}
     """
     return {name.removesuffix(LOGIT): shown(name, value) for name, value in values.items()}
