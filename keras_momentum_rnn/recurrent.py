@@ -13,6 +13,7 @@ from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.plan import call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
+from keras_momentum_rnn.paths.transforms import transform_is_active
 
 
 @dataclass
@@ -51,9 +52,9 @@ class RuleLayer(keras.layers.RNN):
         cls.__signature__ = FullSignature(cls.keras_layer, cls.cell_class, cls)
         delegate(cls, [*cell_arguments(cls.cell_class), "rule"], "cell")
 
-    def __init__(self, units, *args, **kwargs):
+    def __init__(self, *args, **kwargs):
         cell_class = self.chosen_cell()
-        arguments = bound(self.keras_layer, cell_class, (units, *args), kwargs)
+        arguments = bound(type(self), self.keras_layer, cell_class, args, kwargs)
         use_cudnn = "auto"
         if takes_use_cudnn(self.keras_layer):
             use_cudnn = arguments.pop("use_cudnn", use_cudnn)
@@ -72,6 +73,7 @@ class RuleLayer(keras.layers.RNN):
 
     def build(self, sequences_shape, initial_state_shape=None):
         super().build(sequences_shape, initial_state_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
         layers = {}
         if self.use_cudnn is not False and current_device() == "gpu":
             layers = stock_layers(self.cell, self.stateful)
@@ -80,7 +82,7 @@ class RuleLayer(keras.layers.RNN):
                 self.supports_jit = False
         self._stock_layers = Untracked(layers)
 
-    def plan(self, mask=False, training=False, slots=False, features=None):
+    def plan(self, mask=False, training=False, slots=False, features=None, transformed=False):
         """Tell which path a call takes, and why.
 
         Args:
@@ -90,6 +92,8 @@ class RuleLayer(keras.layers.RNN):
                 go on from the call before, too.
             features: positive integer, the width of the input. Defaults to the width that
                 the layer was built for.
+            transformed: bool, whether a transform of `torch.func`, such as `vmap`, acts on
+                the call.
 
         Returns:
             A `keras_momentum_rnn.paths.Plan`: `path`, `reason` and how the path runs.
@@ -104,35 +108,36 @@ class RuleLayer(keras.layers.RNN):
         >>> layer.plan().path, layer.plan().reason
         ('step', 'use_cudnn=False')
         """
+        call = {
+            "mask": mask,
+            "training": training,
+            "slots_given": slots,
+            "transformed": transformed,
+            "device": current_device(),
+        }
         if features is None and self.cell.built:
             features = self.cell.kernel.shape[0]
         if features is not None:
-            return self._plan(mask, training, slots, features, current_device())
-        narrow, wide = (
-            self._plan(mask, training, slots, width, current_device())
-            for width in (1, self.cell.drive_width)
-        )
-        if narrow.path != wide.path:
+            return self._plan(features=features, **call)
+        narrow = self._plan(features=1, **call)
+        if narrow.path != self._plan(features=self.cell.drive_width, **call).path:
             raise ValueError(
                 f"The path of {type(self).__name__} depends on the width of its input: build "
                 f"the layer, or pass `features`. Received: features={features}"
             )
         return narrow
 
-    def _plan(self, mask, training, slots, features, device):
-        call = call_of(
-            self.cell,
-            backend=keras.config.backend(),
-            device=device,
-            features=features,
-            mask=mask,
-            training=training,
-            slots_given=slots,
-            stateful=self.stateful,
-            unroll=self.unroll,
-            use_cudnn=self.use_cudnn,
+    def _plan(self, **call):
+        return choose(
+            call_of(
+                self.cell,
+                backend=keras.config.backend(),
+                stateful=self.stateful,
+                unroll=self.unroll,
+                use_cudnn=self.use_cudnn,
+                **call,
+            )
         )
-        return choose(call)
 
     def chosen_cell(self):
         """Return the class of the cell."""
@@ -169,8 +174,14 @@ class RuleLayer(keras.layers.RNN):
         self._check_length(sequences)
         mask = self._checked_mask(mask, sequences)
         states, slots_given = self._first_states(initial_state, sequences)
+        weights = [weight.value for weight in cell.weights]
         plan = self._plan(
-            mask is not None, training, slots_given, sequences.shape[-1], current_device()
+            mask=mask is not None,
+            training=training,
+            slots_given=slots_given,
+            transformed=transform_is_active([sequences, *states, *weights]),
+            features=sequences.shape[-1],
+            device=current_device(),
         )
         if self.use_cudnn is True and plan.path not in ("fused", "drive"):
             raise ValueError(

@@ -11,6 +11,7 @@ from scipy.stats import chisquare, kstest
 from keras_momentum_rnn.initializers import (
     CayleySkew,
     EchoState,
+    ForgetGateBias,
     HaarSkew,
     HenaffSkew,
     SparseUnits,
@@ -41,6 +42,21 @@ def test_initializers_follow_keras(initializer, shape):
     half = initializer(seed=1)(shape, dtype="float16")
     assert keras.backend.standardize_dtype(half.dtype) == "float16"
     np.testing.assert_allclose(array(half), one, atol=4e-3)
+
+
+@pytest.mark.parametrize("seed", ["x", float("nan"), 2.5, True, [1]])
+@pytest.mark.parametrize("initializer", SHAPES)
+def test_seeds_that_are_no_integers_are_refused(initializer, seed):
+    with pytest.raises(ValueError, match=r"`seed` must be an integer or None\. Received: seed="):
+        initializer(seed=seed)
+    assert initializer(seed=np.int64(3)).get_config()["seed"] == 3
+    assert array(initializer(seed=np.int64(3))(SHAPES[initializer])).any()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "0.5", None])
+def test_a_forget_gate_bias_is_a_finite_number(value):
+    with pytest.raises(ValueError, match=r"`value` must be a number.*Received: value="):
+        ForgetGateBias(value)
 
 
 @pytest.mark.parametrize(

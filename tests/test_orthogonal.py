@@ -169,7 +169,9 @@ def test_plan_has_no_fused_path():
     plan = kmr.MomentumDTRIV(4).plan(features=1)
     torch = BACKEND == "torch"
     assert plan.path == ("custom_gradient" if torch else "filter")
-    lacking = "MomentumDTRIVCell has no fused kernel" if torch else "no fused kernel for the CPU"
+    lacking = (
+        "MomentumDTRIVCell has no fused kernel" if torch else "no fused kernel for the CPU"
+    )
     assert lacking in plan.reason
 
 

@@ -13,7 +13,6 @@ from keras_momentum_rnn.arguments import (
     rule_parameters,
     take_rule,
 )
-from keras_momentum_rnn.checks import checked_count
 
 
 class RuleCell:
@@ -55,13 +54,15 @@ class RuleCell:
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
         delegate(cls, rule_parameters(cls.rule_class), "rule")
 
-    def __init__(self, units, *args, rule=None, **kwargs):
+    def __init__(self, *args, rule=None, **kwargs):
         rule = take_rule(type(self), rule, kwargs)
+        cls = type(self)
+        arguments = bound(cls, self.keras_cell, cls, args, kwargs)
+        units = arguments["units"]
         if self.keras_cell is None:
-            super().__init__(*args, **kwargs)
-            self.units = checked_count("units", units)
-        else:
-            super().__init__(**bound(self.keras_cell, type(self), (units, *args), kwargs))
+            del arguments["units"]
+        super().__init__(**arguments)
+        self.units = units
         self.rule = rule
         self._set_states(self.own_states())
 
@@ -128,11 +129,11 @@ class RuleCell:
         return None
 
     def recurrent_weights(self):
-        """Return what a gradient by hand needs: the matrix of h, and a bias or None."""
-        return self._in_slot_dtype(self.recurrent_kernel, self.recurrent_side_bias)
+        """Return what its `recurrence` multiplies and adds, a list of tensors and None.
 
-    def _in_slot_dtype(self, *weights):
-        return [None if w is None else self.to_slot_dtype(w) for w in weights]
+        The matrix of h and the bias beside it come first.
+        """
+        return [self.recurrent_kernel, self.recurrent_side_bias]
 
     def projection(self, training=False):
         """Return the function x -> u = W x + b.
@@ -145,11 +146,16 @@ class RuleCell:
         product = self._product(self.kernel, self.input_bias, masks, self.slot_dtype)
         return lambda x: product(self.to_slot_dtype(x))
 
-    def recurrent_product(self, training=False):
-        """Return the function h -> h U, plus the bias that rides with it."""
+    def recurrent_product(self, training=False, weights=None):
+        """Return the function h -> h U, plus the bias that rides with it.
+
+        Args:
+            training: bool, whether dropout acts.
+            weights: list, in place of `recurrent_weights`.
+        """
         masks = self.recurrent_masks(training)
-        bias = self.recurrent_side_bias
-        return self._product(self.recurrent_kernel, bias, masks, self.compute_dtype)
+        kernel, bias, *_ = self.recurrent_weights() if weights is None else weights
+        return self._product(kernel, bias, masks, self.compute_dtype)
 
     def recurrent_masks(self, training):
         """Return the dropout masks of h: None, one, or a list of one for each gate."""
@@ -182,18 +188,24 @@ class RuleCell:
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast(drive, self.compute_dtype), slots
 
-    def recurrence(self, training=False):
-        """Return the cell's own equation, a function (drive, cell states) -> cell states."""
-        raise NotImplementedError
+    def recurrence(self, training=False, weights=None):
+        """Return the cell's own equation, a function (drive, own states) -> own states.
+
+        Args:
+            training: bool, whether dropout acts.
+            weights: list, in place of `recurrent_weights`: a gradient is differentiated by
+                them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `recurrence`")
 
     def step_from_input(self, training=False):
         """Return one step, a function (x, states) -> states. It defines the cell."""
         project, step = self.projection(training), self.step_from_projection(training)
         return lambda x, states: step(project(x), states)
 
-    def step_from_projection(self, training=False):
+    def step_from_projection(self, training=False, weights=None):
         """Return one step past the projection, a function (u, states) -> states."""
-        recur = self.recurrence(training)
+        recur = self.recurrence(training, weights)
 
         def step(u, states):
             own, slots = self.split(states)

@@ -33,18 +33,19 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
         two = self.use_bias and self.reset_after
         return ops.convert_to_tensor(self.bias)[1] if two else None
 
-    def recurrence(self, training=False):
+    def recurrence(self, training=False, weights=None):
         if not self.reset_after:
-            return self._reset_before(training)
-        product = self.recurrent_product(training)
+            return self._reset_before(training, weights)
+        product = self.recurrent_product(training, weights)
         return lambda drive, states: [gru_step(self, drive, product(states[0]), states[0])]
 
-    def _reset_before(self, training):
+    def _reset_before(self, training, weights):
         """The reset gate acts on h, so the candidate's product must wait for it."""
         sigmoid, tanh = self.recurrent_activation, self.activation
         masks = self.recurrent_masks(training)
         first, last = (masks[:2], masks[2:]) if isinstance(masks, list) else (masks, masks)
-        kernel = ops.convert_to_tensor(self.recurrent_kernel)
+        kernel, _ = self.recurrent_weights() if weights is None else weights
+        kernel = ops.convert_to_tensor(kernel)
         split = 2 * self.units
         gates = self._product(kernel[:, :split], None, first, self.compute_dtype)
         candidate = self._product(kernel[:, split:], None, last, self.compute_dtype)

@@ -31,9 +31,9 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     recurrence_name = "lstm"
     cheap_steps = True
 
-    def __init__(self, units, *args, use_recurrent_bias=False, **kwargs):
+    def __init__(self, *args, use_recurrent_bias=False, **kwargs):
         checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
         self.use_recurrent_bias = use_recurrent_bias
         self.recurrent_bias = None
         # What a linear rule adds to a step takes longer to compute again than to store.
@@ -66,8 +66,8 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     def recurrent_side_bias(self):
         return self.recurrent_bias
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(drive, states):
             h, c = states
@@ -101,8 +101,8 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
     recurrence_name = "released"
     drive_from_input = False
 
-    def step_from_projection(self, training=False):
-        product = self.recurrent_product(training)
+    def step_from_projection(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(u, states):
             h, c, y_before, t = states

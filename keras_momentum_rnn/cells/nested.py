@@ -19,9 +19,9 @@ class NestedCell(RuleLSTMCell):
     extends_keras_cell = False
     cheap_steps = False
 
-    def __init__(self, units, *args, memory=None, rule=None, **kwargs):
+    def __init__(self, *args, memory=None, rule=None, **kwargs):
         rule = rules.Identity() if rule is None else rule
-        super().__init__(units, *args, rule=rule, **kwargs)
+        super().__init__(*args, rule=rule, **kwargs)
         self.memory = self._copied(memory)
         inner = self.memory.state_size
         inner = [inner] if isinstance(inner, int) else list(inner)
@@ -54,10 +54,10 @@ class NestedCell(RuleLSTMCell):
         super().build(input_shape)
         self.memory.build((input_shape[0], 2 * self.units))
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
         sigmoid, tanh = self.recurrent_activation, self.activation
-        memory_step = self._memory_step(training)
+        memory_step = self._memory_step(training, weights)
 
         def step(drive, states):
             h, c, *inner = states
@@ -68,7 +68,7 @@ class NestedCell(RuleLSTMCell):
 
         return step
 
-    def _memory_step(self, training):
+    def _memory_step(self, training, weights):
         """Return one step of the memory, a function (x, states) -> states."""
         memory, kind = self.memory, self._plain_memory()
         if kind is None or (training and (memory.dropout or memory.recurrent_dropout)):
@@ -80,7 +80,8 @@ class NestedCell(RuleLSTMCell):
 
             return called
         # What Keras does around a cell's `call`, and slicing there, takes longer than a step.
-        kernel, bias, recurrent_kernel, recurrent_bias = self._memory_weights()
+        own = self._memory_weights() if weights is None else weights[2:]
+        kernel, bias, recurrent_kernel, recurrent_bias = own
         project = self._product(kernel, bias, None, self.compute_dtype)
         recur = self._product(recurrent_kernel, recurrent_bias, None, self.compute_dtype)
         if kind == "lstm":
@@ -122,7 +123,8 @@ class NestedCell(RuleLSTMCell):
         return f"nested_{kind}"
 
     def recurrent_weights(self):
-        return [*super().recurrent_weights(), *self._in_slot_dtype(*self._memory_weights())]
+        memory = [] if self._plain_memory() is None else self._memory_weights()
+        return [*super().recurrent_weights(), *memory]
 
     def _memory_drops_out(self):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""

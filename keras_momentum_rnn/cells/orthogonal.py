@@ -49,7 +49,6 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
 
     def __init__(
         self,
-        units,
         *args,
         parametrization="expm",
         initial_rotation="base",
@@ -60,7 +59,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         checked_choice("parametrization", parametrization, tuple(PARAMETRIZATIONS))
         checked_choice("initial_rotation", initial_rotation, ("base", "skew"))
         multiplier = checked("recurrent_lr_multiplier", recurrent_lr_multiplier, above=0)
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
         # Keras's cell has one, which the equation has no place for.
         self.activation = keras.activations.linear
         self.parametrization = parametrization
@@ -171,17 +170,18 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.calls_at_base.assign(ops.where(due, 0, calls) + 1)
 
     def recurrent_weights(self):
-        return self.recurrent_matrix(), self.to_slot_dtype(self.modrelu_bias)
+        return [self.recurrent_matrix(), self.modrelu_bias]
 
-    def recurrence(self, training=False):
+    def recurrence(self, training=False, weights=None):
         """h = modrelu(g + h Q, b), in the dtype of Q.
 
         A Q rounded to bfloat16 has singular values of 0.998 to 1.002, and at 16 units h would
         be up to twice as long after 2,000 steps.
         """
         masks = self.recurrent_masks(training)
-        product = self._product(self.recurrent_matrix(), None, masks, self.slot_dtype)
-        bias = ops.convert_to_tensor(self.modrelu_bias, dtype=self.slot_dtype)
+        matrix, bias = self.recurrent_weights() if weights is None else weights
+        product = self._product(matrix, None, masks, self.slot_dtype)
+        bias = ops.convert_to_tensor(bias, dtype=self.slot_dtype)
 
         def step(drive, states):
             (h,) = states

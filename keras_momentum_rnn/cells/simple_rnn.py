@@ -18,9 +18,9 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
 
     keras_cell = keras.layers.SimpleRNNCell
 
-    def __init__(self, units, *args, parameterization="input", **kwargs):
+    def __init__(self, *args, parameterization="input", **kwargs):
         checked_choice("parameterization", parameterization, ("input", "hidden"))
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
         self.parameterization = parameterization
 
     @property
@@ -43,8 +43,8 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast((v @ kernel) * scale, self.compute_dtype), slots
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(drive, states):
             (h,) = states

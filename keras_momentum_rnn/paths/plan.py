@@ -57,6 +57,7 @@ class Call:
         recurrent_dropout: bool, whether dropout acts on h in this call.
         mask: bool, whether the call has a mask.
         slots_given: bool, whether the call's `initial_state` holds slots.
+        transformed: bool, whether a function transform of PyTorch acts on the call.
         stateful, unroll, use_cudnn: the arguments of the layer.
     """
 
@@ -78,6 +79,7 @@ class Call:
     recurrent_dropout: bool
     mask: bool
     slots_given: bool
+    transformed: bool
     stateful: bool
     unroll: bool
     use_cudnn: bool | str
@@ -87,13 +89,13 @@ class Call:
 EXTREME = (1e-6, 1e6)
 
 
-def call_of(cell, backend, device, features, mask, training, slots_given, **layer):
+def call_of(cell, training, **call):
     """Return the `Call` of a cell.
 
     Args:
         cell: a `RuleCell`.
-        backend, device, features, mask, slots_given, **layer: as of `Call`.
         training: bool, whether dropout acts.
+        **call: what a cell cannot know, as of `Call`.
     """
     rule = cell.rule
     dropout = None
@@ -101,15 +103,12 @@ def call_of(cell, backend, device, features, mask, training, slots_given, **laye
         dropout = "gates" if getattr(cell, "implementation", 2) == 1 else "input"
     _, gain, factor = rule.scaling if rule.scaled else (0, 1, 1)
     return Call(
-        backend=backend,
-        device=device,
         dtype=cell.compute_dtype,
         cell=type(cell).__name__,
         recurrence=cell.recurrence_name,
         standard_activations=cell.standard_activations,
         drive_from_input=cell.drive_from_input,
         cheap_steps=cell.cheap_steps,
-        features=features,
         drive_width=cell.drive_width,
         rule=type(rule).__name__,
         rule_kind=kind_of(rule),
@@ -117,9 +116,7 @@ def call_of(cell, backend, device, features, mask, training, slots_given, **laye
         rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
-        mask=mask,
-        slots_given=slots_given,
-        **layer,
+        **call,
     )
 
 

@@ -31,7 +31,7 @@ class Kernel:
         recurrences: tuple of names, or None for any cell.
         rule_kinds: tuple of those of `Call`.
         learned_rules: bool, whether gradients reach weights of the rule.
-        second_derivatives: bool, whether its gradient can be differentiated again.
+        transforms: bool, whether function transforms of PyTorch can pass through it.
         fused: bool, whether it is a fused kernel of the backend.
         in_steps: bool, whether it is a loop over the cell's own steps.
         reasons: function from a `Call` to a dict from further reasons to refuse to whether
@@ -47,7 +47,7 @@ class Kernel:
     recurrences: tuple | None = None
     rule_kinds: tuple = ("none", "linear", "scaled", "other")
     learned_rules: bool = True
-    second_derivatives: bool = True
+    transforms: bool = True
     fused: bool = False
     in_steps: bool = False
     reasons: Callable = nothing_else
@@ -73,6 +73,7 @@ class Kernel:
             "no rule" if no_rule else f"{call.rule} is {NOT_OF[self.rule_kinds]}": (
                 call.rule_kind not in self.rule_kinds
             ),
+            "a function transform acts on the call": call.transformed and not self.transforms,
             "the rule learns": call.rule_learns and not self.learned_rules,
             **self.reasons(call),
         }
@@ -130,6 +131,7 @@ TORCH_FUSED = Kernel(
     dtypes=FLOAT,
     recurrences=("lstm", "gru", "elman"),
     rule_kinds=LINEAR,
+    transforms=False,
     fused=True,
     reasons=unfiltered,
 )
@@ -154,6 +156,7 @@ TORCH_DRIVEN = Kernel(
     recurrences=("lstm", "gru", "elman"),
     rule_kinds=LINEAR_OR_SCALED,
     learned_rules=False,
+    transforms=False,
     fused=True,
 )
 STOCK_DRIVEN = Kernel(
@@ -178,7 +181,7 @@ TORCH_GRADIENT = Kernel(
     recurrences=RECURRENCES,
     rule_kinds=KNOWN,
     learned_rules=False,
-    second_derivatives=False,
+    transforms=False,
     reasons=extreme,
 )
 FILTERING_STEPS = Kernel(

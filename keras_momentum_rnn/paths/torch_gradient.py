@@ -1,11 +1,13 @@
 """Rule and recurrence in one loop on PyTorch, with a gradient written by hand.
 
 Autograd would record about thirty operations per step; here a step is a few, and only what the
-backward pass needs is stored. Everything is time-major: `(time, batch, size)`.
+backward pass needs is stored. A gradient that is to be differentiated again is computed by
+autograd from the cell's own steps. Everything is time-major: `(time, batch, size)`.
 """
 
+from dataclasses import dataclass
+
 import torch
-from torch.autograd.function import once_differentiable
 
 from keras_momentum_rnn.paths.filtered import unmasked
 from keras_momentum_rnn.paths.masks import spread_out
@@ -72,7 +74,8 @@ def run_time_major(cell, training, x, states, steps):
         h at all times, `(time, batch, units)`, undefined past a sample's end, and the states
         at the samples' ends.
     """
-    project, weights, counters = cell.projection(training), cell.recurrent_weights(), []
+    project, counters = cell.projection(training), []
+    weights = [None if w is None else cell.to_slot_dtype(w) for w in cell.recurrent_weights()]
     if cell.rule.linear:
         # The loop does not count: what a linear rule's counter will be is known before.
         own, (v, *counters) = cell.split(states)
@@ -82,24 +85,67 @@ def run_time_major(cell, training, x, states, steps):
     outputs = []
     for start in range(0, len(x), chunk):
         u = project(x[start : start + chunk]).contiguous()
-        rule, recurrence = of_chunk(cell, u, [t + start for t in counters])
         ends = Ends(steps if steps is None else (steps - start).clamp(0, len(u)))
-        h, *states = CustomGradientLoop.apply(recurrence, rule, ends, u, *weights, *states)
+        chunk_of_steps = new_chunk(cell, u, [t + start for t in counters], ends)
+        h, *states = CustomGradientLoop.apply(chunk_of_steps, u, *weights, *states)
         outputs.append(h)
     ends = len(x) if steps is None else steps
     counters = [cell.rule.advance_counter(t, ends) for t in counters]
     return torch.cat(outputs), [*states, *counters]
 
 
-def of_chunk(cell, u, counters):
-    """Return rule and recurrence with their numbers for the steps of a chunk."""
-    rule = cell.rule
-    if cell.recurrence_name == "released":
-        return Given(), ReleasedLSTM(*per_step(rule, u, *counters))
-    recurrence = RECURRENCES[cell.recurrence_name]
-    if rule.scaled:
-        return Scaled(*rule.scaling, rule.beta, rule.epsilon), recurrence
-    return Momentum(*per_step(rule, u, *counters)) if rule.linear else Given(), recurrence
+@dataclass(frozen=True)
+class Chunk:
+    """How some steps on end are run.
+
+    Attributes:
+        recurrence: the cell's equation with its gradient, of `RECURRENCES`.
+        rule: the rule with its gradient, of `torch_rules`.
+        ends: `Ends`, where samples end among these steps.
+        cell: the cell, whose own steps are the definition of both.
+        counters: list, of a linear rule its counter at the first step.
+    """
+
+    recurrence: object
+    rule: object
+    ends: object
+    cell: object
+    counters: list
+
+    def split(self, inputs):
+        """Return the weights, the cell's own states and the slots, three lists."""
+        first, second = (
+            self.recurrence.weights,
+            self.recurrence.weights + self.recurrence.states,
+        )
+        return list(inputs[:first]), list(inputs[first:second]), list(inputs[second:])
+
+    def run_steps(self, u, weights, states):
+        """Return h at all steps and the final states, by operations that autograd records."""
+        step = self.cell.step_from_projection(weights=weights)
+        states, outputs = [*states, *self.counters], []
+        for t, u_t in enumerate(u.unbind()):
+            new_states = step(u_t, states)
+            if self.ends.steps is not None:
+                goes_on = t < self.ends.steps
+                pairs = zip(new_states, states)
+                new_states = [torch.where(goes_on, new, old) for new, old in pairs]
+            states = new_states
+            outputs.append(states[0])
+        return torch.stack(outputs), *states[: len(states) - len(self.counters)]
+
+
+def new_chunk(cell, u, counters, ends):
+    """Return the `Chunk` of a cell for the steps of u, with their numbers."""
+    rule, name = cell.rule, cell.recurrence_name
+    by_hand, recurrence = Given(), RECURRENCES.get(name)
+    if name == "released":
+        recurrence = ReleasedLSTM(*per_step(rule, u, *counters))
+    elif rule.scaled:
+        by_hand = Scaled(*rule.scaling, rule.beta, rule.epsilon)
+    elif rule.linear:
+        by_hand = Momentum(*per_step(rule, u, *counters))
+    return Chunk(recurrence, by_hand, ends, cell, counters)
 
 
 def per_step(rule, u, t=None):
@@ -134,27 +180,40 @@ class CustomGradientLoop(torch.autograd.Function):
     """(u, weights, initial states) -> (h at all times, final states)."""
 
     @staticmethod
-    def forward(ctx, recurrence, rule, ends, u, *inputs):
-        weights, inputs = inputs[: recurrence.weights], inputs[recurrence.weights :]
-        own, slots = inputs[: recurrence.states], inputs[recurrence.states :]
-        drive, slots_all = rule.drive(u, *slots)
-        finals = [ends.of(x) for x in slots_all]
+    def forward(ctx, chunk, u, *inputs):
+        weights, own, slots = chunk.split(inputs)
+        drive, slots_all = chunk.rule.drive(u, *slots)
+        finals = [chunk.ends.of(x) for x in slots_all]
         del slots_all
-        states_all, kept = take_steps(recurrence, drive, weights, *own)
-        ctx.recurrence, ctx.rule, ctx.ends = recurrence, rule, ends
-        ctx.slots = len(slots)
-        ctx.save_for_backward(u, *weights, *slots, *states_all, *kept)
-        return states_all[0][1:], *(ends.of(x) for x in states_all), *finals
+        states_all, kept = take_steps(chunk.recurrence, drive, weights, *own)
+        ctx.chunk, ctx.inputs = chunk, len(inputs)
+        ctx.save_for_backward(u, *inputs, *states_all, *kept)
+        return states_all[0][1:], *(chunk.ends.of(x) for x in states_all), *finals
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_outputs, *d_finals):
         u, *kept = ctx.saved_tensors
-        weights, kept = kept[: ctx.recurrence.weights], kept[ctx.recurrence.weights :]
-        slots, kept = kept[: ctx.slots], kept[ctx.slots :]
-        count = ctx.recurrence.states
+        inputs, kept = kept[: ctx.inputs], kept[ctx.inputs :]
+        if torch.is_grad_enabled():
+            return None, *differentiable_gradients(ctx.chunk, u, inputs, [d_outputs, *d_finals])
+        recurrence, ends = ctx.chunk.recurrence, ctx.chunk.ends
+        weights, _, slots = ctx.chunk.split(inputs)
+        count = recurrence.states
         d_drive, d_weights, d_states = go_back(
-            ctx.recurrence, weights, kept, d_outputs, d_finals[:count], ctx.ends
+            recurrence, weights, kept, d_outputs, d_finals[:count], ends
         )
-        du, d_slots = ctx.rule.backward(u, slots, d_drive, d_finals[count:], ctx.ends)
-        return None, None, None, du, *d_weights, *d_states, *d_slots
+        du, d_slots = ctx.chunk.rule.backward(u, slots, d_drive, d_finals[count:], ends)
+        return None, du, *d_weights, *d_states, *d_slots
+
+
+def differentiable_gradients(chunk, u, inputs, d_results):
+    """Return the gradients of u and the inputs, with a graph of their own, or None each."""
+    weights, own, slots = chunk.split(inputs)
+    results = chunk.run_steps(u, weights, [*own, *slots])
+    tensors = [u, *inputs]
+    wanted = [t for t in tensors if t is not None and t.requires_grad]
+    gradients = torch.autograd.grad(
+        results, wanted, d_results, create_graph=True, allow_unused=True
+    )
+    found = dict(zip(map(id, wanted), gradients))
+    return [found.get(id(t)) for t in tensors]
