@@ -64,10 +64,10 @@ def write_json(path, value):
 
 
 def read_json(path, default=None):
-    """Return what a file holds, or `default` if it is missing or was left half written."""
+    """Return what a file holds, or `default` if it is missing or damaged."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, ValueError):  # no JSON, or not even text
         return default
 
 
@@ -81,7 +81,7 @@ def read_results(path, default):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no JSON, or not even text
         raise ValueError(f"{path} is no JSON; mend or remove it: {error}") from error
 
 
