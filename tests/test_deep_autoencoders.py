@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
 from keras_momentum_rnn import requirements
 
@@ -171,6 +170,7 @@ def test_mnist_says_what_is_missing_to_read_it(example, monkeypatch):
 
 def test_faces_are_read_from_the_published_file(example, tmp_path):
     faces = np.random.default_rng(1).normal(size=(7, 625)).astype("float32")
+    savemat = pytest.importorskip("scipy.io", reason="it writes the file").savemat
     savemat(tmp_path / "faces.mat", {"newfaces_single": faces.T, "count": 7})
     np.testing.assert_array_equal(example.read_faces(tmp_path / "faces.mat"), faces)
     np.save(tmp_path / "other.npy", faces[:, :600])

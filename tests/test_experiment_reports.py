@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pytest
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import ablation, budgets, claims, plots, report, summary
 from keras_momentum_rnn.experiments.arguments import assignment, widths

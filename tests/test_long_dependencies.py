@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from harness import array
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn.experiments import long_dependencies, training
 from keras_momentum_rnn.experiments.momentum_table import Row, looks_of, row_of, table
 

@@ -94,6 +94,7 @@ def test_weights_file_round_trip(tmp_path):
     assert_close(model.predict(X, verbose=0), expected, tolerance=1e-7)
 
 
+@pytest.mark.slow
 def test_every_backend_predicts_the_same_in_a_fresh_process(tmp_path):
     model = all_layers()
     model.save(tmp_path / "model.keras")
@@ -130,6 +131,7 @@ def test_optimizer_state_survives(tmp_path):
     assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
 
 
+@pytest.mark.slow
 def test_import_brings_no_backend_of_its_own():
     """With keras imported, the package adds its own modules and no others' but the stdlib."""
     code = (

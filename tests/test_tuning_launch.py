@@ -108,6 +108,7 @@ def wait_for(condition, seconds=60):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_eight_trials_are_counted_once_and_a_killed_worker_costs_one(run, tmp_path):
     start, pids = run
     process = start(SCRIPT, "--workers=2", "--restarts=1", f"--time-limit={LIMIT}")
@@ -129,6 +130,7 @@ def test_eight_trials_are_counted_once_and_a_killed_worker_costs_one(run, tmp_pa
     assert sorted(state["end_order"]) == sorted(state["start_order"]) == list("01234567")
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_everything(run):
     start, pids = run
     process = start(SLEEPING, "--workers=1", "--time-limit=20")
@@ -138,6 +140,7 @@ def test_the_time_limit_ends_everything(run):
     assert not alive(pids)
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_launcher_that_is_killed(run):
     start, pids = run
     process = start(SLEEPING, "--workers=1")

@@ -12,10 +12,13 @@ import weakref
 from pathlib import Path
 
 import keras
-import keras_tuner
 import numpy as np
 import pytest
 from tuning_cases import Scripted, images, numbers, score_of, search
+
+pytest.importorskip("keras_tuner", reason="a search needs it")
+
+import keras_tuner
 
 from keras_momentum_rnn.tuning import (
     MomentumHyperModel,
@@ -126,6 +129,7 @@ def test_executions_have_seeds_of_their_own_and_give_mean_and_spread(tmp_path):
 # Interruptions
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_no_trial(tmp_path):
     directory, whole = tmp_path / "killed", tmp_path / "whole"
     code = KILLED.format(tests=str(Path(__file__).parent), directory=str(directory))

@@ -4,10 +4,13 @@ import subprocess
 import sys
 
 import keras
-import keras_tuner
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
+
+pytest.importorskip("keras_tuner", reason="a search needs it")
+
+import keras_tuner
 
 import keras_momentum_rnn
 from keras_momentum_rnn import rules
@@ -333,6 +336,7 @@ def test_unknown_tasks_are_refused():
 # Imports
 
 
+@pytest.mark.slow
 def test_the_package_alone_imports_no_tuner():
     code = "import sys, keras_momentum_rnn\nassert 'keras_tuner' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
