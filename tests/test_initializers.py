@@ -54,6 +54,13 @@ def test_config_has_every_argument(initializer):
     np.testing.assert_array_equal(array(again((6, 6))), array(initializer((6, 6))))
 
 
+@pytest.mark.parametrize("initializer", SHAPES)
+def test_a_seed_is_in_the_config_as_it_was_given(initializer):
+    """A copy of an initializer without a seed draws its own; of one with a seed, the same."""
+    assert initializer(seed=7).get_config()["seed"] == 7
+    assert initializer().get_config()["seed"] is None
+
+
 @pytest.mark.parametrize("radius", [0.5, 1.1])
 @pytest.mark.parametrize("units", [1, 14, 16, 100])
 def test_spectral_radius_and_inputs_of_an_echo_state(units, radius):
