@@ -36,7 +36,7 @@ import numpy as np
 from rich.progress import track
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn.paths.plan import device
+from keras_momentum_rnn.paths.devices import current_device as device
 from keras_momentum_rnn.writing import read_results, write_json
 
 BACKEND = keras.config.backend()

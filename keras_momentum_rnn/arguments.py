@@ -12,6 +12,8 @@ from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 
 # Keras accepts it for LSTM and GRU without listing it.
 UNLISTED = ("implementation",)
+UNITS = inspect.Parameter("units", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+REST = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
 
 
 def rule_parameters(rule_class):
@@ -43,7 +45,7 @@ class FullSignature:
     It is that of the class alone: `inspect` asks an instance for the signature of its call.
 
     Args:
-        keras_class: the Keras class.
+        keras_class: the Keras class, or None.
         *classes: the class of the cell, then that of the layer, if it is a layer's.
     """
 
@@ -61,8 +63,15 @@ class FullSignature:
 
 
 def keras_parameters(keras_class, cell_class):
-    """Return the parameters of a Keras class that a cell's takes, with the defaults it has."""
-    parameters = dict(inspect.signature(keras_class).parameters)
+    """Return the parameters of a Keras class that a cell's takes, with the defaults it has.
+
+    `units` stands first for `keras.layers.RNN`, in place of its cell, and for no class, None.
+    """
+    parameters = {"units": UNITS, "kwargs": REST}
+    if keras_class is not None:
+        parameters = {**parameters, **inspect.signature(keras_class).parameters}
+        parameters.pop("cell", None)
+        parameters["kwargs"] = parameters.pop("kwargs")
     for name in cell_class.left_out:
         del parameters[name]
     for name, default in cell_class.other_defaults.items():

@@ -1,5 +1,6 @@
 """Checks of arguments: a bad value raises, naming the argument, its range and the value."""
 
+import contextlib
 import numbers
 
 
@@ -14,15 +15,20 @@ def checked(name, value, above=None, at_least=None, below=None):
         and (at_least is None or value >= at_least)
         and value < (float("inf") if below is None else below)
     )
-    if not valid:
-        raise ValueError(f"`{name}` must be a number in {interval}. Received: {name}={value!r}")
-    return float(value)
+    if valid:
+        with contextlib.suppress(OverflowError):
+            return float(value)
+    raise ValueError(f"`{name}` must be a number in {interval}. Received: {name}={value!r}")
 
 
-def checked_count(name, value):
+def checked_count(name, value, at_most=None):
     """Return `value` as an int, or raise a `ValueError` if it is no positive integer."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+    valid = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
+    if not valid or (at_most is not None and value > at_most):
+        limit = "" if at_most is None else f", at most {at_most}"
+        raise ValueError(
+            f"`{name}` must be a positive integer{limit}. Received: {name}={value!r}"
+        )
     return int(value)
 
 

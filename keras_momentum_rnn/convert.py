@@ -220,7 +220,7 @@ class _FromKeras(_Conversion):
         super().__init__()
         if (
             not issubclass(layer_class, RuleLayer)
-            or layer_class.keras_layer is None
+            or layer_class.cell_class.keras_cell is None
             or layer_class.cell_class.extends_keras_cell is False
         ):
             raise ValueError(

@@ -1,37 +1,54 @@
 """The recurrent layer that runs a cell with a momentum rule."""
 
 import inspect
-from contextvars import ContextVar
-from types import SimpleNamespace
+from dataclasses import dataclass
+from typing import ClassVar
 
 import keras
 from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
-from keras_momentum_rnn.paths.kernels import kernels_for
-from keras_momentum_rnn.paths.plan import Call, choose, device
-from keras_momentum_rnn.paths.run import run
+from keras_momentum_rnn.paths.devices import current_device
+from keras_momentum_rnn.paths.kernels import stock_layers
+from keras_momentum_rnn.paths.plan import call_of, choose
+from keras_momentum_rnn.paths.run import Sequence, run
+from keras_momentum_rnn.paths.transforms import transform_is_active
 
-# What a call hands to its inner loop past `keras.layers.RNN.call`, and gets back. Not on the
-# layer: two threads may call it at once.
-CARRIED = ContextVar("CARRIED")
+
+@dataclass
+class Untracked:
+    """Holds what Keras must not take for weights of the layer that has it as an attribute."""
+
+    value: object = None
 
 
 class RuleLayer(keras.layers.RNN):
     """A Keras recurrent layer whose cell has a momentum rule.
 
     A subclass says which Keras layer it stands in for (`keras_layer`), whose arguments it
-    takes in Keras's order, and which cell it runs (`cell_class`). The cell's arguments can
-    be read from the layer, as in Keras.
+    takes in Keras's order, its `family`, and which cell it runs (`cell_class`). The cell's
+    arguments can be read from the layer, as in Keras.
     """
 
-    keras_layer = None
+    keras_layer = keras.layers.RNN
+    family = None
     cell_class = None
+    # Whether its rule must be given; named layers and nested ones have one.
+    needs_rule = False
+    # What a search may choose beside the hyperparameters of the rule and the cell.
+    own_hyperparameters: ClassVar[dict] = {}
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.rule_class = cls.cell_class.rule_class
+        cell_class = cls.cell_class
+        cls.rule_class = rule_class = cell_class.rule_class
+        cls.needs_rule = "needs_rule" in vars(cls)
+        cls.hyperparameters = {
+            **({} if rule_class is None else rule_class.hyperparameters),
+            **cell_class.hyperparameters,
+            **cls.own_hyperparameters,
+        }
         cls.__signature__ = FullSignature(cls.keras_layer, cls.cell_class, cls)
         delegate(cls, [*cell_arguments(cls.cell_class), "rule"], "cell")
 
@@ -48,23 +65,23 @@ class RuleLayer(keras.layers.RNN):
             trainable=arguments.get("trainable", True),
             name="cell",
         )
-        # Inputs and states are cast where they are used: slots stay as they come.
+        # Do not autocast: the cell casts inputs and states itself, and slots keep their dtype.
         super().__init__(cell, **{"autocast": False, **arguments})
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.use_cudnn = use_cudnn
+        self._stock_layers = Untracked({})
 
     def build(self, sequences_shape, initial_state_shape=None):
         super().build(sequences_shape, initial_state_shape)
-        kernels = {}
-        if self.use_cudnn is not False and device() == "gpu":
-            kernels = kernels_for(self.cell, self.stateful)
-            if kernels and keras.config.backend() == "tensorflow":
+        layers = {}
+        if self.use_cudnn is not False and current_device() == "gpu":
+            layers = stock_layers(self.cell, self.stateful)
+            if layers and keras.config.backend() == "tensorflow":
                 # XLA has no cuDNN recurrence.
                 self.supports_jit = False
-        # Past Keras's tracking: their weights are none of this layer's.
-        vars(self)["kernels"] = kernels
+        self._stock_layers = Untracked(layers)
 
-    def plan(self, mask=False, training=False, slots=False):
+    def plan(self, mask=False, training=False, slots=False, features=None, transformed=False):
         """Tell which path a call takes, and why.
 
         Args:
@@ -72,29 +89,54 @@ class RuleLayer(keras.layers.RNN):
             training: bool, as of the call.
             slots: bool, whether its `initial_state` holds slots. Those of a stateful layer
                 go on from the call before, too.
+            features: positive integer, the width of the input. Defaults to the width that
+                the layer was built for.
+            transformed: bool, whether a transform of `torch.func`, such as `vmap`, acts on
+                the call.
 
         Returns:
-            A `keras_momentum_rnn.paths.Plan`, a named pair of `path` and `reason`.
+            A `keras_momentum_rnn.paths.Plan`: `path`, `reason` and how the path runs.
+
+        Raises:
+            ValueError: if the path depends on the width of the input, and that is not known.
 
         Example:
 
         >>> import keras_momentum_rnn
         >>> layer = keras_momentum_rnn.AdamLSTM(4, use_cudnn=False)
-        >>> layer.plan()
-        Plan(path='step', reason='use_cudnn=False')
+        >>> layer.plan().path, layer.plan().reason
+        ('step', 'use_cudnn=False')
         """
-        call = Call(
-            backend=keras.config.backend(),
-            device=device(),
-            features=self.cell.kernel.shape[0] if self.cell.built else None,
-            mask=mask,
-            training=training,
-            slots=slots,
-            stateful=self.stateful,
-            unroll=self.unroll,
-            use_cudnn=self.use_cudnn,
+        call = {
+            "mask": mask,
+            "training": training,
+            "slots_given": slots,
+            "transformed": transformed,
+            "device": current_device(),
+        }
+        if features is None and self.cell.built:
+            features = self.cell.kernel.shape[0]
+        if features is not None:
+            return self._plan(features=features, **call)
+        narrow = self._plan(features=1, **call)
+        if narrow.path != self._plan(features=self.cell.drive_width, **call).path:
+            raise ValueError(
+                f"The path of {type(self).__name__} depends on the width of its input: build "
+                f"the layer, or pass `features`. Received: features={features}"
+            )
+        return narrow
+
+    def _plan(self, **call):
+        return choose(
+            call_of(
+                self.cell,
+                backend=keras.config.backend(),
+                stateful=self.stateful,
+                unroll=self.unroll,
+                use_cudnn=self.use_cudnn,
+                **call,
+            )
         )
-        return choose(self.cell, call)
 
     def chosen_cell(self):
         """Return the class of the cell."""
@@ -103,7 +145,7 @@ class RuleLayer(keras.layers.RNN):
     @property
     def states(self):
         """The variables of a stateful layer, in the order of the states, or None."""
-        return vars(self).get("state_variables")
+        return self._state_variables.value
 
     @states.setter
     def states(self, states):
@@ -119,46 +161,118 @@ class RuleLayer(keras.layers.RNN):
                 )
                 for state in states
             ]
-        # Past Keras's tracking, as it keeps them itself: they are no weights.
-        vars(self)["state_variables"] = states
+        self._state_variables = Untracked(states)
 
     def call(self, sequences, initial_state=None, mask=None, training=False):
         """Run the sequence.
 
-        `keras.layers.RNN.call` rounds every state to the compute dtype. The slots go past
-        it, here, into the loop and back, so that they stay exact from one call to the next.
+        In place of `keras.layers.RNN.call`, which rounds every state to the compute dtype:
+        the slots stay exact from one call to the next.
         """
-        count = len(self.cell.cell_state_size)
-        given = 0
-        if initial_state is not None:
-            initial_state = list(initial_state) if is_nested(initial_state) else [initial_state]
-            given = len(initial_state)
-            initial_state = self._completed(initial_state, sequences)
-        elif self.stateful:
-            initial_state = self.states
-        else:
-            initial_state = self.get_initial_state(ops.shape(sequences)[0])
-        slots = [self.cell.wide(s) for s in initial_state[count:]]
-        carried = SimpleNamespace(slots=slots, given=given > count)
-        token = CARRIED.set(carried)
-        try:
-            result = super().call(
-                sequences, initial_state=initial_state, mask=mask, training=training
+        cell = self.cell
+        self._check_length(sequences)
+        mask = self._checked_mask(mask, sequences)
+        states, slots_given = self._first_states(initial_state, sequences)
+        weights = [weight.value for weight in cell.weights]
+        plan = self._plan(
+            mask=mask is not None,
+            training=training,
+            slots_given=slots_given,
+            transformed=transform_is_active([sequences, *states, *weights]),
+            features=sequences.shape[-1],
+            device=current_device(),
+        )
+        if self.use_cudnn is True and plan.path not in ("fused", "drive"):
+            raise ValueError(
+                f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
+                f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
+        if self.go_backwards:
+            sequences = ops.flip(sequences, axis=1)
+            mask = None if mask is None else ops.flip(mask, axis=1)
+        if mask is not None:
+            # What is masked may be anything, NaN too, and 0 times that is not 0.
+            sequences = ops.where(
+                ops.expand_dims(mask, -1), sequences, ops.zeros_like(sequences)
+            )
+        try:
+            # Drawn before a loop that JAX traces.
+            cell.draw_dropout(sequences[:, 0], states[0])
+            sequence = Sequence(
+                x=sequences,
+                states=states,
+                mask=mask,
+                training=training,
+                unroll=self.unroll,
+                all_outputs=self.return_sequences,
+                stock_layers=self._stock_layers.value,
+            )
+            outputs, states = run(plan, cell, sequence)
         finally:
-            CARRIED.reset(token)
+            cell.reset_dropout()
+        if mask is not None:
+            outputs = self._masked(outputs, mask)
         if self.stateful:
-            for variable, slot in zip(self.states[count:], carried.slots):
-                variable.assign(slot)
-        return (*result[: 1 + count], *carried.slots) if self.return_state else result
+            for variable, state in zip(self.states, states):
+                variable.assign(state)
+        outputs = ops.cast(outputs, self.compute_dtype)
+        result = outputs if self.return_sequences else outputs[:, -1]
+        return (result, *states) if self.return_state else result
+
+    def _check_length(self, sequences):
+        """Refuse what Keras refuses: a number of steps or samples that does not fit."""
+        if self.unroll and sequences.shape[1] is None:
+            raise ValueError(
+                f"`unroll=True` needs a known number of steps: give {type(self).__name__} an "
+                f"`Input` with a length. Received: inputs of shape {tuple(sequences.shape)}"
+            )
+        if not self.stateful or self.states is None or sequences.shape[0] is None:
+            return
+        expected = self.states[0].shape[0]
+        if sequences.shape[0] != expected:
+            raise ValueError(
+                f"A stateful {type(self).__name__} built for a batch of {expected} cannot "
+                f"take another. Received: inputs of shape {tuple(sequences.shape)}"
+            )
+
+    def _checked_mask(self, mask, sequences):
+        """Return the mask as a bool tensor `(batch, time)`, or None."""
+        if is_nested(mask):
+            mask = mask[0]
+        if mask is None:
+            return None
+        mask = ops.cast(mask, "bool")
+        shape, expected = tuple(mask.shape), tuple(sequences.shape[:2])
+        if len(shape) != 2 or any(a and b and a != b for a, b in zip(shape, expected)):
+            raise ValueError(
+                f"`mask` of {type(self).__name__} must have the shape (batch, time) = "
+                f"{expected}. Received: a mask of shape {shape}"
+            )
+        return mask
+
+    def _first_states(self, given, sequences):
+        """Return the states that a call starts from, and whether slots are among the given."""
+        cell = self.cell
+        given = [] if given is None else list(given) if is_nested(given) else [given]
+        slots_given = len(given) > cell.own_state_count
+        if given:
+            states = self._completed(given, sequences)
+        elif self.stateful:
+            # PyTorch's `assign` writes into the tensor that the backward pass needs.
+            states = [ops.copy(ops.convert_to_tensor(s)) for s in self.states]
+        else:
+            states = self.get_initial_state(ops.shape(sequences)[0])
+        own, slots = cell.split(states)
+        own = [ops.cast(s, cell.compute_dtype) for s in own]
+        return [*own, *map(cell.to_slot_dtype, slots)], slots_given
 
     def _completed(self, states, sequences):
         """Return all states, the slots at zero where only the cell's own are given."""
-        expected = (len(self.cell.cell_state_size), len(self.state_size))
-        if len(states) not in expected:
+        own = self.cell.own_state_count
+        if len(states) not in (own, len(self.state_size)):
             raise ValueError(
-                f"`initial_state` of {type(self).__name__} must hold {expected[0]} tensors, "
-                f"the states of the cell, or {expected[1]}, its slots too. Received: "
+                f"`initial_state` of {type(self).__name__} must hold {own} tensors, "
+                f"the states of the cell, or {len(self.state_size)}, its slots too. Received: "
                 f"{len(states)} tensors"
             )
         for i, (state, size) in enumerate(zip(states, self.state_size)):
@@ -170,41 +284,6 @@ class RuleLayer(keras.layers.RNN):
                     f"(batch, size) = {expected}. Received: a tensor of shape {shape}"
                 )
         return states + self.get_initial_state(ops.shape(sequences)[0])[len(states) :]
-
-    def inner_loop(self, sequences, initial_state, mask, training=False):
-        cell, count, carried = self.cell, len(self.cell.cell_state_size), CARRIED.get()
-        states = [*initial_state[:count], *carried.slots]
-        if self.stateful:
-            # PyTorch's `assign` writes into the tensor that the backward pass needs.
-            states = [ops.copy(s) for s in states]
-        if is_nested(mask):
-            mask = mask[0]
-        if mask is not None:
-            mask = ops.cast(mask, "bool")
-        if self.go_backwards:
-            sequences = ops.flip(sequences, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
-        plan = self.plan(mask is not None, training, carried.given)
-        if self.use_cudnn is True and plan.path in ("filter", "step"):
-            raise ValueError(
-                f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
-                f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
-            )
-        outputs, states = run(
-            plan,
-            cell,
-            self.kernels,
-            sequences,
-            states,
-            training,
-            mask=mask,
-            unroll=self.unroll,
-            all_outputs=self.return_sequences,
-        )
-        if mask is not None:
-            outputs = self._masked(outputs, mask)
-        carried.slots = states[count:]
-        return outputs[:, -1], outputs, states
 
     def _masked(self, outputs, mask):
         """Return the outputs as Keras shows them where the mask is False.

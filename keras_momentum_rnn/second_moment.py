@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 
-def updated(u, m, beta, epsilon):
+def update_second_moment(u, m, beta, epsilon):
     """Return `m' = beta m + (1 - beta) u^2` and `1 / sqrt(m' + epsilon)`.
 
     Args:

@@ -88,7 +88,7 @@ def test_momentum_of_one_warns():
 def test_wrong_number_of_initial_states_is_refused(case):
     x = np.zeros((2, 3, 3), "float32")
     layer = case.layer()
-    states = [np.zeros((2, 4), "float32")] * (len(layer.cell.cell_state_size) + 1)
+    states = [np.zeros((2, 4), "float32")] * (layer.cell.own_state_count + 1)
     if len(states) == len(layer.state_size):
         states += states
     with pytest.raises(ValueError, match=f"{len(states)} tensors"):

@@ -361,8 +361,8 @@ def test_memory_map_keeps_slots_exact_in_half_precision():
 
 
 class Halved(kmr.rules.Rule):
-    def slot_sizes(self, width):
-        return [width]
+    def slots(self, width):
+        return {"half": width}
 
     def update(self, u, slots):
         return u / 2, slots
@@ -373,7 +373,7 @@ class Halved(kmr.rules.Rule):
 
 def test_states_of_unknown_rules_and_memories_have_names():
     cell = kmr.MCRMCell(UNITS, rule=Halved(), memory=kmr.AdamLSTMCell(UNITS))
-    assert state_names(cell) == ["h", "c", "inner c", "inner v", "inner m", "slot 0"]
+    assert state_names(cell) == ["h", "c", "inner c", "inner v", "inner m", "half"]
 
 
 def test_memory_map_refuses_what_it_cannot_read():

@@ -117,7 +117,7 @@ def test_second_moment_neither_overflows_nor_vanishes_in_half_precision(policy):
     drives = []
     for scale in (1e-3, 1e3):  # squares of 1e-6, and of 1e6, beyond float16
         u = ops.cast(ops.cast(np.full((1, 8), scale), layer.compute_dtype), "float32")
-        drive, slots = layer.cell.advance(u, states[2:])
+        drive, slots = layer.cell.apply_rule(u, states[2:])
         np.testing.assert_allclose(array(slots[0]), 0.1 * scale**2, rtol=1e-2)
         drives.append(array(ops.cast(drive, "float32")))
     np.testing.assert_allclose(drives, 1 / np.sqrt(0.1), rtol=1e-2)

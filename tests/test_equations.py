@@ -57,7 +57,7 @@ CONCERN_BOTH = ["plain", "all_states", "mask_all_states", "mask_backwards", "dro
 def initial_states(layer, rng, which):
     """Random states; counters are whole numbers."""
     sizes = (
-        layer.state_size[: len(layer.cell.cell_state_size)]
+        layer.state_size[: layer.cell.own_state_count]
         if which == "cell"
         else (layer.state_size)
     )
@@ -130,6 +130,7 @@ def crossed():
                 mask="mask" in how,
                 training=how.get("training", False),
                 slots=how.get("initial") == "all",
+                features=FEATURES,
             )
             yield pytest.param(case, name, "auto", id=f"{case.id}-{name}-{plan.path}")
             if plan.path != "step":

@@ -1,5 +1,9 @@
 """Paths: which one is taken and why, and that none of them changes a result."""
 
+import dataclasses
+
+import hypothesis
+import hypothesis.strategies as st
 import keras
 import numpy as np
 import pytest
@@ -18,8 +22,9 @@ from masks import MASKS
 from reference import rule_step
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn.paths import loop
-from keras_momentum_rnn.paths.filter import CHUNK, filtered
+from keras_momentum_rnn.paths import plan as planning
+from keras_momentum_rnn.paths import registry
+from keras_momentum_rnn.paths.filtered import CHUNK, filtered
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -31,11 +36,12 @@ def named(*names):
 
 # Whose recurrence a kernel or a lean loop computes; fewer where each is a program to compile.
 WITH_KERNEL = (
-    [case for case in CASES if case.layer().cell.lean_loop]
+    [case for case in CASES if case.layer().cell.recurrence_name]
     if BACKEND == "torch"
     else named("MomentumLSTM", "NAGGRU", "AdamLSTM", "RMSPropGRU")
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
+FUSED = ("lstm", "gru", "elman")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),
@@ -52,7 +58,7 @@ CALLS = {
 @pytest.fixture(params=["cpu", "gpu"])
 def device(request, monkeypatch):
     """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
-    monkeypatch.setattr("keras_momentum_rnn.recurrent.device", lambda: request.param)
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: request.param)
     return request.param
 
 
@@ -61,15 +67,15 @@ def several_chunks(monkeypatch):
     """Let the lean loop of PyTorch, too, begin new chunks on the way."""
     if BACKEND == "torch":
         for name in ("CHUNK_SIZE", "CHUNK_ROWS"):
-            monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_loop.{name}", 24)
+            monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_gradient.{name}", 24)
 
 
 def taken(case, device, slots=False, **options):
     """The path that the plan must choose in training, worked out by hand."""
     linear = case.rule in ("HeavyBall", "NAG", "ScheduledRestart")
     filterable = linear and not slots and options.get("implementation") != 1
-    if case.layer().cell.fused_kernel is None:
-        return "loop"
+    if case.layer().cell.recurrence_name not in FUSED:
+        return "custom_gradient"
     if device == "cpu" and BACKEND != "torch":
         return "filter" if filterable else "step"
     if BACKEND != "torch" and slots and linear:
@@ -78,7 +84,7 @@ def taken(case, device, slots=False, **options):
         return "step"
     if filterable:
         return "fused"
-    return "drive" if device == "gpu" else "loop"
+    return "drive" if device == "gpu" else "custom_gradient"
 
 
 # Each is a program to compile but on PyTorch.
@@ -91,14 +97,14 @@ def test_kernels_equal_the_steps(case, call, device):
     options, slots = CALLS[call]
     if case.takes(options) != options:
         pytest.skip(f"{case.id} takes no {call}")
-    if device == "gpu" and not case.layer().cell.fused_kernel:
+    if device == "gpu" and case.layer().cell.recurrence_name not in FUSED:
         pytest.skip(f"{case.id} takes the same path on every device")
     layers = pair(case, **options)
     path = layers[0].plan(training=True, slots=slots).path
     assert path == taken(case, device, slots, **options)
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if case.rule in ("Adam", "RMSProp") else 1e-5
-    if path in ("fused", "drive", "loop"):
+    if path in ("fused", "drive", "custom_gradient"):
         assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
     if BACKEND == "torch":
         assert_equal(layers, None, slots, tolerance)
@@ -107,12 +113,11 @@ def test_kernels_equal_the_steps(case, call, device):
 @pytest.mark.parametrize("case", IN_LOOPS, ids=lambda c: c.id)
 def test_loops_equal_the_steps(case, monkeypatch):
     """Filtered, or with what the steps computed kept for the backward pass."""
-    for name in ("fused_kernel", "lean_loop"):
-        monkeypatch.setattr(type(case.layer().cell), name, None)
+    monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
     layers = pair(case, dropout=0.4)
     scaled = case.rule in ("Adam", "RMSProp")
     assert layers[0].plan(training=True).path == ("step" if scaled else "filter")
-    assert layers[0].cell.recomputes == (case.id in ("SRGRU", "AdamLSTM", "RMSPropGRU"))
+    assert layers[0].cell.cheap_steps == (case.id in ("SRGRU", "AdamLSTM", "RMSPropGRU"))
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
@@ -123,19 +128,19 @@ def test_loops_equal_the_steps(case, monkeypatch):
 )
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.4}], ids=["plain", "dropout"])
 def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeypatch):
-    for name in ("fused_kernel", "lean_loop"):
-        monkeypatch.setattr(type(case.layer().cell), name, None)
+    monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
     (layer, _) = pair(case, **options)
     assert layer.plan(training=True).path in ("filter", "step")
-    assert not loop.hoists(layer.cell)
+    assert not layer.plan(training=True).projects_before_loop
     rng = np.random.default_rng(1)
     x, mask = normal(rng, 3, TIME, 2), MASKS["holes"](3, TIME)
     cotangents = [normal(rng, 3, TIME, 5), *(normal(rng, 3, s) for s in layer.state_size)]
     call = {"training": True, "mask": mask}
     exact, by_step = results_and_gradients(layer, x, cotangents, None, **call)
-    monkeypatch.setattr(loop, "LARGE", 1)
+    monkeypatch.setattr(planning, "LARGE", 1)
     if options:
         layer = pair(case, **options)[0]
+    assert layer.plan(training=True).projects_before_loop
     before, by_all = results_and_gradients(layer, x, cotangents, None, **call)
     for actual, expected in zip([*before, *by_all.values()], [*exact, *by_step.values()]):
         assert_close(actual, expected, tolerance=1e-4)
@@ -151,7 +156,7 @@ def pair(case, dtype="float32", **options):
     layers[1].set_weights(layers[0].get_weights())
     # As `use_cudnn=False`, which layers of the Elman kind do not take.
     layers[1].use_cudnn = False
-    layers[1].cell.recomputes = False
+    layers[1].cell.cheap_steps = False
     return layers
 
 
@@ -194,7 +199,7 @@ def test_kernels_equal_the_steps_in_float64(case, device):
 def test_lean_loops_equal_the_steps_for_a_memory_without_bias(memory_class):
     (case,) = named("MCRM-momentum")
     layers = pair(case, memory=memory_class(5, use_bias=False), use_recurrent_bias=True)
-    assert layers[0].plan(training=True).path == "loop"
+    assert layers[0].plan(training=True).path == "custom_gradient"
     assert_equal(layers, "holes", slots=memory_class is keras.layers.GRUCell)
 
 
@@ -213,7 +218,7 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
     (case,) = named(name)
     layers = pair(case, stateful=True)
     path = layers[0].plan().path
-    expected = "drive" if device == "gpu" else "loop"
+    expected = "drive" if device == "gpu" else "custom_gradient"
     assert path == ("step" if device == "cpu" and BACKEND != "torch" else expected)
     x = normal(np.random.default_rng(2), 2, 3, TIME, 2)
     for part in x:
@@ -221,50 +226,117 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
             assert_close(actual, expected, tolerance=1e-5)
 
 
+HAND = "one loop with a gradient by hand"
+FILTERS = "the rule filters the input in a loop over steps"
+ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
+
+
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")
 @pytest.mark.parametrize(
-    "options, call, plan",
+    "options, call, path, reason",
     [
-        ({"use_cudnn": False}, {}, ("step", "use_cudnn=False")),
-        ({"unroll": True}, {}, ("step", "unroll=True")),
-        ({"stateful": True}, {}, ("loop", "the slots do not start at zero: a lean loop")),
-        ({}, {"slots": True}, ("loop", "the slots do not start at zero: a lean loop")),
-        (
-            {"activation": "relu"},
-            {},
-            (
-                "filter",
-                "kernels and lean loops have tanh and sigmoid alone; "
-                "the rule filters the input",
-            ),
-        ),
+        ({"use_cudnn": False}, {}, "step", "use_cudnn=False"),
+        ({"unroll": True}, {}, "step", "unroll=True"),
+        ({"stateful": True}, {}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
+        ({}, {"slots": True}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
+        ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
         (
             {"recurrent_dropout": 0.1},
             {"training": True},
-            ("filter", "recurrent dropout acts on h; the rule filters the input"),
+            "filter",
+            f"recurrent dropout acts on h; {FILTERS}",
         ),
         (
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
-            ("loop", "each gate has a dropout mask of its own: a lean loop"),
+            "custom_gradient",
+            f"each gate has a dropout mask of its own; {HAND}",
         ),
         (
             {"dtype": "mixed_float16"},
             {},
-            (
-                "filter",
-                "no kernel for the CPU computes in float16; the rule filters the input",
-            ),
+            "filter",
+            "no fused kernel computes in float16; "
+            f"no gradient by hand computes in float16; {FILTERS}",
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_plan_gives_its_reason(options, call, plan):
-    assert kmr.MomentumLSTM(4, **options).plan(**call) == kmr.paths.Plan(*plan)
+def test_plan_gives_its_reason(options, call, path, reason):
+    plan = kmr.MomentumLSTM(4, **options).plan(features=3, **call)
+    assert (plan.path, plan.reason) == (path, reason)
+
+
+def test_a_plan_that_depends_on_the_width_asks_for_it():
+    layer = kmr.MomentumRNN(2)
+    paths = ("fused", "custom_gradient") if BACKEND == "torch" else ("filter", "step")
+    with pytest.raises(ValueError, match=r"depends on the width of its input.*features=None"):
+        layer.plan()
+    assert (layer.plan(features=1).path, layer.plan(features=4).path) == paths
+    layer.build((None, None, 4))
+    assert layer.plan().path == paths[1]
+
+
+CALL = {
+    "backend": ("tensorflow", "jax", "torch"),
+    "device": ("cpu", "gpu"),
+    "dtype": registry.ALL_DTYPES,
+    "cell": ("SomeCell",),
+    "recurrence": (*registry.RECURRENCES, None),
+    "features": (1, 4, 2**19),
+    "drive_width": (1, 4, 2**10),
+    "rule": ("SomeRule",),
+    "rule_kind": ("none", "linear", "scaled", "other"),
+    "dropout": (None, "input", "gates"),
+    "use_cudnn": ("auto", True, False),
+}
+ANY_CALL = st.builds(
+    planning.Call,
+    **{
+        field.name: st.sampled_from(CALL.get(field.name, (False, True)))
+        for field in dataclasses.fields(planning.Call)
+    },
+)
+
+
+@hypothesis.settings(max_examples=1000)
+@hypothesis.given(call=ANY_CALL)
+def test_every_call_has_one_plan_that_serves_it(call):
+    plan = planning.choose(call)
+    assert plan == planning.choose(dataclasses.replace(call))
+    assert plan.reason
+    takers = [
+        kernel
+        for kernel in registry.KERNELS
+        if kernel.path == plan.path and kernel.serves_device(call)
+    ]
+    if call.use_cudnn is False or call.unroll:
+        assert plan.path == "step"
+    elif plan.path != "step":
+        assert [kernel.refusal(call) for kernel in takers] == [None]
+    # What no kernel may take, worked out without their declarations.
+    if plan.path in ("fused", "drive", "custom_gradient"):
+        assert call.recurrence is not None and call.standard_activations
+        assert not call.recurrent_dropout and call.rule_kind != "other"
+        assert plan.path == "fused" or not call.rule_learns
+        assert not plan.projects_before_loop and not plan.rematerialises
+    if plan.path in ("fused", "filter"):
+        assert call.rule_kind == "linear" and call.drive_from_input
+        assert not call.slots_given and not call.stateful and call.dropout != "gates"
+    if plan.path == "custom_gradient":
+        assert call.backend == "torch" and call.dtype in ("float32", "float64")
+    if plan.path == "drive":
+        assert call.device == "gpu"
+    if plan.path == "fused" and call.backend != "torch":
+        assert call.device == "gpu" and call.dtype == "float32"
+    if plan.projects_before_loop:
+        assert call.features * call.drive_width >= 2**19
+    if plan.rematerialises:
+        assert (call.backend, call.device) == ("jax", "cpu") and call.cheap_steps
 
 
 def test_plans_of_layers_without_a_kernel():
-    lean = "loop" if BACKEND == "torch" else "step"
+    lean = "custom_gradient" if BACKEND == "torch" else "step"
     gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
     for layer, path in (
         (kmr.AdamRNN(4, activation="relu"), "step"),
@@ -284,7 +356,7 @@ def test_plans_of_layers_without_a_kernel():
         (kmr.MCRM(4, memory=kmr.cells.MomentumLSTMCell(4)), "step"),
         (kmr.MCRM(4, memory=keras.layers.SimpleRNNCell(4)), "step"),
     ):
-        plan = layer.plan()
+        plan = layer.plan(features=3)
         assert plan.path == path
         assert plan.reason
 
@@ -292,7 +364,7 @@ def test_plans_of_layers_without_a_kernel():
 def test_an_input_wider_than_the_drive_is_not_filtered():
     layer = kmr.MomentumRNN(4)
     layer.build((None, None, 4))
-    assert layer.plan().path == ("loop" if BACKEND == "torch" else "step")
+    assert layer.plan().path == ("custom_gradient" if BACKEND == "torch" else "step")
 
 
 def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
@@ -301,6 +373,25 @@ def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
         kmr.MomentumLSTM(4, use_cudnn=True, unroll=True)(x)
     with pytest.raises(ValueError, match=r"No fused kernel serves.*tanh and sigmoid alone"):
         kmr.MomentumLSTM(4, use_cudnn=True, activation="relu")(x)
+    # A gradient by hand is no fused kernel.
+    with pytest.raises(ValueError, match=r"AdamLSTM.*use_cudnn=True"):
+        kmr.AdamLSTM(4, use_cudnn=True)(x)
+
+
+def test_a_refused_call_leaves_no_dropout_masks_behind():
+    layer = kmr.MomentumLSTM(4, use_cudnn=True, dropout=0.5, unroll=True)
+    for batch in (2, 3):
+        with pytest.raises(ValueError, match="No fused kernel"):
+            layer(np.zeros((batch, 2, 3), "float32"), training=True)
+    layer.use_cudnn = "auto"
+    assert layer(np.zeros((4, 2, 3), "float32"), training=True).shape == (4, 4)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 6), (3, 5), (2, 5, 1), (10,)])
+def test_a_mask_of_another_shape_is_refused(shape):
+    layer = kmr.MomentumLSTM(4)
+    with pytest.raises(ValueError, match=r"`mask` of MomentumLSTM.*\(2, 5\)"):
+        layer(np.zeros((2, 5, 3), "float32"), mask=np.ones(shape, "bool"))
 
 
 @pytest.mark.parametrize(
@@ -327,27 +418,22 @@ def test_filter_equals_the_steps_of_the_rule(rule, numbers, time):
     assert_close(array(actual), np.stack(expected, axis=1), tolerance=2e-6)
 
 
-class Squashed(kmr.rules.HeavyBall):
-    """A rule that takes another step than the linear one whose coefficients it inherits."""
-
-    def update(self, u, slots):
-        drive, slots = super().update(u, slots)
-        return ops.tanh(drive), slots
-
-
-class Fading(kmr.rules.NAG):
+class Fading(kmr.rules.LinearRule):
     """A linear rule of its own: the momentum falls."""
 
+    counts = True
+
     def coefficients(self, t):
-        return 1 / (t + 2), self.step_size
+        return 1 / (t + 2), 0.9
 
 
-def test_a_rule_is_linear_as_long_as_it_takes_the_step_of_its_coefficients():
-    assert not Squashed().linear
-    assert not kmr.rules.Adam().linear
-    assert Fading().linear
-    layer = kmr.RuleLSTM(4, rule=Squashed())
-    assert layer.plan().path == "step"
+def test_a_rule_is_linear_or_scaled_by_its_class():
+    assert Fading().linear and not Fading().scaled
+    assert kmr.rules.Adam().scaled and not kmr.rules.Adam().linear
+    for base, instead in ((kmr.rules.HeavyBall, "coefficients"), (kmr.rules.Adam, "scaling")):
+        for name in ("update", "update_factored", "slots"):
+            with pytest.raises(TypeError, match=f"must not override `{name}`.*`{instead}`"):
+                type("Squashed", (base,), {name: lambda self, *args: None})
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path")
@@ -369,18 +455,24 @@ def test_a_rule_without_momentum_runs_on_every_device(device):
     plain.build(x.shape)
     step.build(x.shape)
     step.set_weights(plain.get_weights())
-    assert plain.plan().path == ("loop" if (BACKEND, device) == ("torch", "cpu") else "step")
+    assert plain.plan().path == ("custom_gradient" if BACKEND == "torch" else "step")
     assert_close(run(plain, x)[0], run(step, x)[0], tolerance=1e-6)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("case", REPRESENTATIVES, ids=lambda c: c.id)
-def test_what_is_masked_may_be_nan(case):
-    x = normal(np.random.default_rng(0), 3, 6, 3)
-    mask = MASKS["holes"](3, 6)
-    layer = case.layer(4, return_sequences=True)
-    expected = run(layer, x, mask=mask)[0]
-    x[~mask] = np.nan
-    assert_close(run(layer, x, mask=mask)[0], expected, tolerance=1e-6)
+def test_what_is_masked_may_be_nan_or_infinite(case, value):
+    rng = np.random.default_rng(0)
+    x, mask = normal(rng, 3, 6, 3), MASKS["holes"](3, 6)
+    layer = case.layer(4, return_sequences=True, return_state=True)
+    layer.build(x.shape)
+    cotangents = [normal(rng, 3, 6, 4), *(normal(rng, 3, size) for size in layer.state_size)]
+    expected, by_expected = results_and_gradients(layer, x, cotangents, mask=mask)
+    x[~mask] = value
+    actual, by_actual = results_and_gradients(layer, x, cotangents, mask=mask)
+    for one, other in zip([*actual, *by_actual.values()], [*expected, *by_expected.values()]):
+        assert_close(one, other, tolerance=1e-6)
+    assert not by_actual["x"][~mask].any()
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")

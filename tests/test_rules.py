@@ -60,8 +60,8 @@ class Averaging(rules.Rule):
     def __init__(self, decay=0.9):
         self.decay = decay
 
-    def slot_sizes(self, width):
-        return [width]
+    def slots(self, width):
+        return {"g": width}
 
     def update(self, u, slots):
         (g,) = slots
@@ -76,8 +76,8 @@ class Averaging(rules.Rule):
 class LearnedMomentum(rules.Rule):
     """Heavy ball whose momentum is a weight: mu = sigmoid(a)."""
 
-    def slot_sizes(self, width):
-        return [width]
+    def slots(self, width):
+        return {"g": width}
 
     def build(self, add_weight):
         self.a = add_weight(shape=(), initializer="zeros", name="momentum_logit")
@@ -166,7 +166,7 @@ def test_derivatives_of_both_orders_are_differences(name, numbers):
     """Compiled, where the second moment has a gradient of its own."""
     rng, rule = np.random.default_rng(0), getattr(rules, name)(**numbers)
     numbers = rule.get_config()
-    shapes = [(2, 3)] * (1 + len(rule.slot_sizes(3)))
+    shapes = [(2, 3)] * (1 + len(rule.slots(3)))
     point = [normal(rng, *shape) for shape in shapes]
     point[-1] = np.abs(point[-1])
     cotangents, first, second = ([normal(rng, *s) for s in shapes] for _ in range(3))

@@ -37,7 +37,7 @@ def test_training_step_is_traced_once(case):
     model.compile("adam", "mse")
     cell = type(model.layers[0].cell)
     calls = []
-    original = cell.stepper
+    original = cell.step_from_input
 
     def counting(self, training=False):
         calls.append(training)
@@ -45,7 +45,7 @@ def test_training_step_is_traced_once(case):
 
     model.train_on_batch(X, Y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell, "stepper", counting)
+        patch.setattr(cell, "step_from_input", counting)
         for _ in range(4):
             model.train_on_batch(X, Y)
     assert calls == []

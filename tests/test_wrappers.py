@@ -118,7 +118,7 @@ def test_functional_encoder_decoder_hands_over_the_cell_states(case):
     source, target = keras.Input((None, FEATURES)), keras.Input((None, FEATURES))
     encoder = case.layer(UNITS, return_state=True)
     decoder = case.layer(UNITS, return_sequences=True)
-    count = len(encoder.cell.cell_state_size)
+    count = encoder.cell.own_state_count
     _, *states = encoder(source)
     outputs = decoder(target, initial_state=states[:count])
     model = keras.Model([source, target], outputs)

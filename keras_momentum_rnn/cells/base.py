@@ -13,49 +13,74 @@ from keras_momentum_rnn.arguments import (
     rule_parameters,
     take_rule,
 )
+from keras_momentum_rnn.checks import checked_count
 
 
 class RuleCell:
-    """Mixin of a Keras recurrent cell: one step is project, then rule, then recurrence.
+    """Mixin of a recurrent cell: one step is project, then rule, then recurrence.
 
     `u = project(x)` is what the input brings, `rule.update(u, slots)` turns it into the
     drive, and `recurrence()` is the cell's own equation, driven by it. Only the last knows
-    h, so a layer may compute the first two for all times at once.
+    h, so a layer may compute the first two for all times at once. The states are the cell's
+    own, h first, then the rule's slots.
 
-    A cell says which Keras cell it extends (`keras_cell`), how many gates it has, and gives
-    `recurrence`. Its states are those of the Keras cell, then the rule's slots.
+    A cell that extends one of Keras names it (`keras_cell`) and says how many `gates` wide
+    the drive is. Any other extends `keras.layers.Layer`, creates `kernel`, `bias` and its
+    other weights in `build`, and says what Keras's cell would: `own_states` and, where the
+    drive is not `gates` times as wide as h, `drive_width`. Both give `recurrence`.
     """
 
     keras_cell = None
     gates = 1
     rule_class = None
-    # Whether the drive is the Keras cell's with a rule between: then weights copy over.
+    # Whether the cell is the Keras cell with a rule on its input: then weights can be copied.
     extends_keras_cell = True
     # Arguments of the Keras cell that have no place in the equation, or another default.
     left_out = ()
     other_defaults: ClassVar = {}
-    # The kernel of the backends that computes its recurrence: "lstm", "gru", "rnn" or None.
-    fused_kernel = None
+    # What a search may choose beside the rule's hyperparameters.
+    hyperparameters: ClassVar[dict] = {}
+    # The name of its equation among `paths.registry.RECURRENCES`, or None: it is stepped then.
+    recurrence_name = None
     # Whether the drive is the rule's of W x + b, so that a linear rule may filter x instead.
-    drive_is_linear = True
-
-    # Whether a step is computed again in less time than what it computes is kept and read.
-    recomputes = False
+    drive_from_input = True
+    # Whether recomputing a step in the backward pass is faster than storing what it computed.
+    cheap_steps = False
+    # Cells of Keras set these in their constructor; others have no dropout.
+    dropout = 0.0
+    recurrent_dropout = 0.0
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if cls.keras_cell is not None:
-            cls.__signature__ = FullSignature(cls.keras_cell, cls)
-            delegate(cls, rule_parameters(cls.rule_class), "rule")
+        cls.__signature__ = FullSignature(cls.keras_cell, cls)
+        delegate(cls, rule_parameters(cls.rule_class), "rule")
 
     def __init__(self, units, *args, rule=None, **kwargs):
         rule = take_rule(type(self), rule, kwargs)
-        super().__init__(**bound(self.keras_cell, type(self), (units, *args), kwargs))
+        if self.keras_cell is None:
+            super().__init__(*args, **kwargs)
+            self.units = checked_count("units", units)
+        else:
+            super().__init__(**bound(self.keras_cell, type(self), (units, *args), kwargs))
         self.rule = rule
-        sizes = self.state_size
-        self.cell_state_size = [sizes] if isinstance(sizes, int) else list(sizes)
-        slots = rule.slot_sizes(self.gates * self.units)
-        self.state_size = [*self.cell_state_size, *slots]
+        self._set_states(self.own_states())
+
+    def _set_states(self, own):
+        self.own_state_count = len(own)
+        self.state_size = [*own, *self.rule.slots(self.drive_width).values()]
+
+    def own_states(self):
+        """Return the widths of the cell's own states, h first, a list."""
+        return [self.units] if self.keras_cell is None else keras.tree.flatten(self.state_size)
+
+    @property
+    def drive_width(self):
+        """The width of the drive."""
+        return self.gates * self.units
+
+    def split(self, states):
+        """Return the cell's own states and the rule's slots, two lists."""
+        return list(states[: self.own_state_count]), list(states[self.own_state_count :])
 
     def build(self, input_shape):
         super().build(input_shape)
@@ -66,18 +91,31 @@ class RuleCell:
         return super().add_weight(*args, **{"autocast": False, **kwargs})
 
     @property
+    def is_half(self):
+        """Whether the cell computes in half precision."""
+        return self.compute_dtype in ("float16", "bfloat16")
+
+    @property
     def slot_dtype(self):
         """The dtype of the rule's arithmetic: float32, or float64 if the cell computes in it.
 
         In half precision a velocity at momentum 0.99 stops at half its value, the square
         of 256 overflows, and a counter stops at 256.
         """
-        half = self.compute_dtype in ("float16", "bfloat16")
-        return "float32" if half else self.compute_dtype
+        return "float32" if self.is_half else self.compute_dtype
 
-    def wide(self, x):
+    def to_slot_dtype(self, x):
         """Return a tensor in the dtype of the rule's arithmetic."""
         return ops.cast(x, self.slot_dtype)
+
+    @property
+    def standard_activations(self):
+        """Whether the activations are those that fused kernels have built in."""
+        recurrent = getattr(self, "recurrent_activation", keras.activations.sigmoid)
+        return (
+            getattr(self, "activation", None) is keras.activations.tanh
+            and recurrent is keras.activations.sigmoid
+        )
 
     @property
     def input_bias(self):
@@ -89,17 +127,12 @@ class RuleCell:
         """The bias that rides with the recurrent product, or None."""
         return None
 
-    @property
-    def lean_loop(self):
-        """The loop of PyTorch that computes its recurrence: that of its kernel, or None."""
-        return self.fused_kernel
-
     def recurrent_weights(self):
-        """Return what a lean loop needs: the matrix of h, and a bias or None."""
-        return self._all_wide(self.recurrent_kernel, self.recurrent_side_bias)
+        """Return what its `recurrence` multiplies and adds, a list of tensors and None.
 
-    def _all_wide(self, *weights):
-        return [None if w is None else self.wide(w) for w in weights]
+        The matrix of h and the bias beside it come first.
+        """
+        return [self.recurrent_kernel, self.recurrent_side_bias]
 
     def projection(self, training=False):
         """Return the function x -> u = W x + b.
@@ -110,13 +143,18 @@ class RuleCell:
         """
         masks = self._dropout_mask if training and self.dropout else None
         product = self._product(self.kernel, self.input_bias, masks, self.slot_dtype)
-        return lambda x: product(self.wide(x))
+        return lambda x: product(self.to_slot_dtype(x))
 
-    def recurrent_product(self, training=False):
-        """Return the function h -> h U, plus the bias that rides with it."""
+    def recurrent_product(self, training=False, weights=None):
+        """Return the function h -> h U, plus the bias that rides with it.
+
+        Args:
+            training: bool, whether dropout acts.
+            weights: list, in place of `recurrent_weights`.
+        """
         masks = self.recurrent_masks(training)
-        bias = self.recurrent_side_bias
-        return self._product(self.recurrent_kernel, bias, masks, self.compute_dtype)
+        kernel, bias, *_ = self.recurrent_weights() if weights is None else weights
+        return self._product(kernel, bias, masks, self.compute_dtype)
 
     def recurrent_masks(self, training):
         """Return the dropout masks of h: None, one, or a list of one for each gate."""
@@ -143,79 +181,91 @@ class RuleCell:
 
         return product
 
-    def advance(self, u, slots):
+    def apply_rule(self, u, slots):
         """Return the drive of u in the compute dtype, and the slots in the dtype they had."""
-        drive, wide = self.rule.update(u, [self.wide(s) for s in slots])
+        drive, wide = self.rule.update(u, [self.to_slot_dtype(s) for s in slots])
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast(drive, self.compute_dtype), slots
 
-    def recurrence(self, training=False):
-        """Return the cell's own equation, a function (drive, cell states) -> cell states."""
-        raise NotImplementedError
+    def recurrence(self, training=False, weights=None):
+        """Return the cell's own equation, a function (drive, own states) -> own states.
 
-    def stepper(self, training=False):
+        Args:
+            training: bool, whether dropout acts.
+            weights: list, in place of `recurrent_weights`: a gradient is differentiated by
+                them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `recurrence`")
+
+    def step_from_input(self, training=False):
         """Return one step, a function (x, states) -> states. It defines the cell."""
-        project, step = self.projection(training), self.driven_stepper(training)
+        project, step = self.projection(training), self.step_from_projection(training)
         return lambda x, states: step(project(x), states)
 
-    def driven_stepper(self, training=False):
+    def step_from_projection(self, training=False, weights=None):
         """Return one step past the projection, a function (u, states) -> states."""
-        count = len(self.cell_state_size)
-        recur = self.recurrence(training)
+        recur = self.recurrence(training, weights)
 
         def step(u, states):
-            drive, slots = self.advance(u, states[count:])
-            return [*recur(drive, states[:count]), *slots]
+            own, slots = self.split(states)
+            drive, slots = self.apply_rule(u, slots)
+            return [*recur(drive, own), *slots]
 
         return step
 
-    def filtering_stepper(self, training=False):
+    def step_from_filtered_input(self, training=False):
         """Return one step of a linear rule which filters x in place of u.
 
         v = mu v + s (W x + b) is W times the filtered x plus b times the filtered 1. The
         slot in the states of this step is the filtered [x, 1], narrower than v.
         """
-        count = len(self.cell_state_size)
         recur, rows = self.recurrence(training), self.input_rows()
-        mask = self.wide(self._dropout_mask) if training and self.dropout else None
+        drops = training and self.dropout
+        mask = self.to_slot_dtype(self._dropout_mask) if drops else None
 
         def step(x, states):
-            x = self.wide(x) if mask is None else self.wide(x) * mask
+            own, slots = self.split(states)
+            x = self.to_slot_dtype(x) if mask is None else self.to_slot_dtype(x) * mask
             x = ops.concatenate([x, ops.ones_like(x[:, :1])], axis=-1)
-            x, slots = self.rule.update(x, states[count:])
+            x, slots = self.rule.update(x, slots)
             drive = ops.cast(_narrow_product(x, rows), self.compute_dtype)
-            return [*recur(drive, states[:count]), *slots]
+            return [*recur(drive, own), *slots]
 
         return step
 
     def input_rows(self):
         """Return [W; b], the kernel and under it the bias that rides with the input."""
-        kernel = self.wide(self.kernel)
+        kernel = self.to_slot_dtype(self.kernel)
         bias = self.input_bias
-        bias = ops.zeros_like(kernel[0]) if bias is None else self.wide(bias)
+        bias = ops.zeros_like(kernel[0]) if bias is None else self.to_slot_dtype(bias)
         return ops.concatenate([kernel, ops.expand_dims(bias, 0)], axis=0)
 
     def call(self, inputs, states, training=False):
         self.draw_dropout(inputs, states[0])
-        states = self.stepper(training)(inputs, list(states))
+        states = self.step_from_input(training)(inputs, list(states))
         return states[0], states
 
     def draw_dropout(self, x, h):
         """Draw the dropout masks, unless they are drawn already, for one step's x and h."""
-        self.get_dropout_mask(x)
-        self.get_recurrent_dropout_mask(h)
+        if self.keras_cell is not None:
+            self.get_dropout_mask(x)
+            self.get_recurrent_dropout_mask(h)
+
+    def reset_dropout(self):
+        """Forget the dropout masks: the next call draws its own."""
+        if self.keras_cell is not None:
+            self.reset_dropout_mask()
+            self.reset_recurrent_dropout_mask()
 
     def get_initial_state(self, batch_size=None):
-        count = len(self.cell_state_size)
-        dtypes = [self.compute_dtype] * count
-        dtypes += [self.slot_dtype] * (len(self.state_size) - count)
+        own, slots = self.split(self.state_size)
         return [
-            ops.zeros((batch_size, size), dtype=dtype)
-            for size, dtype in zip(self.state_size, dtypes)
+            *(ops.zeros((batch_size, size), dtype=self.compute_dtype) for size in own),
+            *(ops.zeros((batch_size, size), dtype=self.slot_dtype) for size in slots),
         ]
 
     def get_config(self):
-        config = super().get_config()
+        config = {**super().get_config(), "units": self.units}
         config |= {name: getattr(self, name) for name in UNLISTED if hasattr(self, name)}
         for name in self.left_out:
             del config[name]

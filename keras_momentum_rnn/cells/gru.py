@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_momentum_rnn import rules
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.rules import register
 
@@ -18,10 +17,10 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
 
     keras_cell = keras.layers.GRUCell
     gates = 3
-    recomputes = True
+    cheap_steps = True
 
     @property
-    def fused_kernel(self):
+    def recurrence_name(self):
         return "gru" if self.reset_after else None
 
     @property
@@ -34,18 +33,19 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
         two = self.use_bias and self.reset_after
         return ops.convert_to_tensor(self.bias)[1] if two else None
 
-    def recurrence(self, training=False):
+    def recurrence(self, training=False, weights=None):
         if not self.reset_after:
-            return self._reset_before(training)
-        product = self.recurrent_product(training)
+            return self._reset_before(training, weights)
+        product = self.recurrent_product(training, weights)
         return lambda drive, states: [gru_step(self, drive, product(states[0]), states[0])]
 
-    def _reset_before(self, training):
+    def _reset_before(self, training, weights):
         """The reset gate acts on h, so the candidate's product must wait for it."""
         sigmoid, tanh = self.recurrent_activation, self.activation
         masks = self.recurrent_masks(training)
         first, last = (masks[:2], masks[2:]) if isinstance(masks, list) else (masks, masks)
-        kernel = ops.convert_to_tensor(self.recurrent_kernel)
+        kernel, _ = self.recurrent_weights() if weights is None else weights
+        kernel = ops.convert_to_tensor(kernel)
         split = 2 * self.units
         gates = self._product(kernel[:, :split], None, first, self.compute_dtype)
         candidate = self._product(kernel[:, split:], None, last, self.compute_dtype)
@@ -67,38 +67,3 @@ def gru_step(cell, drive, product, h):
     y_z, y_r, y_h = ops.split(product, 3, axis=-1)
     z, r = sigmoid(x_z + y_z), sigmoid(x_r + y_r)
     return z * h + (1 - z) * tanh(x_h + r * y_h)
-
-
-@register
-class MomentumGRUCell(RuleGRUCell):
-    """Cell of `MomentumGRU`, which gives equation and arguments."""
-
-    rule_class = rules.HeavyBall
-
-
-@register
-class NAGGRUCell(RuleGRUCell):
-    """Cell of `NAGGRU`, which gives equation and arguments."""
-
-    rule_class = rules.NAG
-
-
-@register
-class SRGRUCell(RuleGRUCell):
-    """Cell of `SRGRU`, which gives equation and arguments."""
-
-    rule_class = rules.ScheduledRestart
-
-
-@register
-class AdamGRUCell(RuleGRUCell):
-    """Cell of `AdamGRU`, which gives equation and arguments."""
-
-    rule_class = rules.Adam
-
-
-@register
-class RMSPropGRUCell(RuleGRUCell):
-    """Cell of `RMSPropGRU`, which gives equation and arguments."""
-
-    rule_class = rules.RMSProp

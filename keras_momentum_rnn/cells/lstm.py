@@ -28,16 +28,16 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
 
     keras_cell = keras.layers.LSTMCell
     gates = 4
-    fused_kernel = "lstm"
-    recomputes = True
+    recurrence_name = "lstm"
+    cheap_steps = True
 
     def __init__(self, units, *args, use_recurrent_bias=False, **kwargs):
         checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))
         super().__init__(units, *args, **kwargs)
         self.use_recurrent_bias = use_recurrent_bias
         self.recurrent_bias = None
-        # What a linear rule adds to a step takes longer to compute again than to keep.
-        self.recomputes = self.recomputes and self.rule.scaled
+        # What a linear rule adds to a step takes longer to compute again than to store.
+        self.cheap_steps = self.cheap_steps and self.rule.scaled
 
     def build(self, input_shape):
         super().build(input_shape)
@@ -66,8 +66,8 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     def recurrent_side_bias(self):
         return self.recurrent_bias
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(drive, states):
             h, c = states
@@ -88,41 +88,6 @@ def lstm_step(cell, z, c):
 
 
 @register
-class MomentumLSTMCell(RuleLSTMCell):
-    """Cell of `MomentumLSTM`, which gives equation and arguments."""
-
-    rule_class = rules.HeavyBall
-
-
-@register
-class NAGLSTMCell(RuleLSTMCell):
-    """Cell of `NAGLSTM`, which gives equation and arguments."""
-
-    rule_class = rules.NAG
-
-
-@register
-class SRLSTMCell(RuleLSTMCell):
-    """Cell of `SRLSTM(formulation="paper")`, which gives equation and arguments."""
-
-    rule_class = rules.ScheduledRestart
-
-
-@register
-class AdamLSTMCell(RuleLSTMCell):
-    """Cell of `AdamLSTM`, which gives equation and arguments."""
-
-    rule_class = rules.Adam
-
-
-@register
-class RMSPropLSTMCell(RuleLSTMCell):
-    """Cell of `RMSPropLSTM`, which gives equation and arguments."""
-
-    rule_class = rules.RMSProp
-
-
-@register
 class ReleasedSRLSTMCell(RuleLSTMCell):
     """Cell of `SRLSTM(formulation="released")`, which gives equation and arguments.
 
@@ -133,20 +98,19 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
 
     rule_class = rules.ScheduledRestart
     extends_keras_cell = False
-    fused_kernel = None
-    lean_loop = "released"
-    drive_is_linear = False
+    recurrence_name = "released"
+    drive_from_input = False
 
-    def driven_stepper(self, training=False):
-        product = self.recurrent_product(training)
+    def step_from_projection(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(u, states):
             h, c, y_before, t = states
-            mu, step_size = self.rule.coefficients(self.wide(t))
-            y = self.wide(product(h)) - step_size * u
-            z = y + mu * (y - self.wide(y_before))
+            mu, step_size = self.rule.coefficients(self.to_slot_dtype(t))
+            y = self.to_slot_dtype(product(h)) - step_size * u
+            z = y + mu * (y - self.to_slot_dtype(y_before))
             h, c = lstm_step(self, ops.cast(z, self.compute_dtype), c)
-            t = ops.cast(self.rule.count(self.wide(t)), t.dtype)
+            t = ops.cast(self.rule.advance_counter(self.to_slot_dtype(t)), t.dtype)
             return [h, c, ops.cast(y, y_before.dtype), t]
 
         return step

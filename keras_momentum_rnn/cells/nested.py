@@ -17,8 +17,7 @@ class NestedCell(RuleLSTMCell):
 
     memory_class = None
     extends_keras_cell = False
-    fused_kernel = None
-    recomputes = False
+    cheap_steps = False
 
     def __init__(self, units, *args, memory=None, rule=None, **kwargs):
         rule = rules.Identity() if rule is None else rule
@@ -31,9 +30,7 @@ class NestedCell(RuleLSTMCell):
                 "`memory` must have as many units as its shell, since its h is the shell's c. "
                 f"Received: a memory of {inner[0]} units in a shell of {self.units}"
             )
-        slots = self.state_size[len(self.cell_state_size) :]
-        self.cell_state_size = [self.units, *inner]
-        self.state_size = [*self.cell_state_size, *slots]
+        self._set_states([self.units, *inner])
 
     def _copied(self, memory):
         """Return the memory, as a copy of its own: two cells never share weights."""
@@ -57,10 +54,10 @@ class NestedCell(RuleLSTMCell):
         super().build(input_shape)
         self.memory.build((input_shape[0], 2 * self.units))
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
         sigmoid, tanh = self.recurrent_activation, self.activation
-        memory_step = self._memory_step(training)
+        memory_step = self._memory_step(training, weights)
 
         def step(drive, states):
             h, c, *inner = states
@@ -71,7 +68,7 @@ class NestedCell(RuleLSTMCell):
 
         return step
 
-    def _memory_step(self, training):
+    def _memory_step(self, training, weights):
         """Return one step of the memory, a function (x, states) -> states."""
         memory, kind = self.memory, self._plain_memory()
         if kind is None or (training and (memory.dropout or memory.recurrent_dropout)):
@@ -83,7 +80,8 @@ class NestedCell(RuleLSTMCell):
 
             return called
         # What Keras does around a cell's `call`, and slicing there, takes longer than a step.
-        kernel, bias, recurrent_kernel, recurrent_bias = self._memory_weights()
+        own = self._memory_weights() if weights is None else weights[2:]
+        kernel, bias, recurrent_kernel, recurrent_bias = own
         project = self._product(kernel, bias, None, self.compute_dtype)
         recur = self._product(recurrent_kernel, recurrent_bias, None, self.compute_dtype)
         if kind == "lstm":
@@ -111,8 +109,8 @@ class NestedCell(RuleLSTMCell):
         return memory.kernel, bias, memory.recurrent_kernel, recurrent_bias
 
     @property
-    def lean_loop(self):
-        """The loop for a plain memory with Keras's own activations and without dropout."""
+    def recurrence_name(self):
+        """That of a plain memory with the usual activations and without dropout."""
         memory, kind = self.memory, self._plain_memory()
         if (
             kind is None
@@ -125,7 +123,8 @@ class NestedCell(RuleLSTMCell):
         return f"nested_{kind}"
 
     def recurrent_weights(self):
-        return [*super().recurrent_weights(), *self._all_wide(*self._memory_weights())]
+        memory = [] if self._plain_memory() is None else self._memory_weights()
+        return [*super().recurrent_weights(), *memory]
 
     def _memory_drops_out(self):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""

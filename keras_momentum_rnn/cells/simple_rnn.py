@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_momentum_rnn import rules
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.rules import register
@@ -29,23 +28,23 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
         return self.parameterization == "input"
 
     @property
-    def fused_kernel(self):
-        return "rnn" if self.parameterization == "input" else None
+    def recurrence_name(self):
+        return "elman" if self.parameterization == "input" else None
 
     @property
-    def drive_is_linear(self):
+    def drive_from_input(self):
         return self.parameterization == "input"
 
-    def advance(self, u, slots):
+    def apply_rule(self, u, slots):
         if self.parameterization == "input":
-            return super().advance(u, slots)
-        v, scale, wide = self.rule.factors(u, [self.wide(s) for s in slots])
+            return super().apply_rule(u, slots)
+        v, scale, wide = self.rule.update_factored(u, [self.to_slot_dtype(s) for s in slots])
         kernel = ops.convert_to_tensor(self.recurrent_kernel, dtype=self.slot_dtype)
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast((v @ kernel) * scale, self.compute_dtype), slots
 
-    def recurrence(self, training=False):
-        product = self.recurrent_product(training)
+    def recurrence(self, training=False, weights=None):
+        product = self.recurrent_product(training, weights)
 
         def step(drive, states):
             (h,) = states
@@ -55,38 +54,3 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
 
     def get_config(self):
         return {**super().get_config(), "parameterization": self.parameterization}
-
-
-@register
-class MomentumRNNCell(RuleRNNCell):
-    """Cell of `MomentumRNN`, which gives equation and arguments."""
-
-    rule_class = rules.HeavyBall
-
-
-@register
-class NAGRNNCell(RuleRNNCell):
-    """Cell of `NAGRNN`, which gives equation and arguments."""
-
-    rule_class = rules.NAG
-
-
-@register
-class SRRNNCell(RuleRNNCell):
-    """Cell of `SRRNN`, which gives equation and arguments."""
-
-    rule_class = rules.ScheduledRestart
-
-
-@register
-class AdamRNNCell(RuleRNNCell):
-    """Cell of `AdamRNN`, which gives equation and arguments."""
-
-    rule_class = rules.Adam
-
-
-@register
-class RMSPropRNNCell(RuleRNNCell):
-    """Cell of `RMSPropRNN`, which gives equation and arguments."""
-
-    rule_class = rules.RMSProp

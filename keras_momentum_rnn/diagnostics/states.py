@@ -4,7 +4,6 @@ import keras
 import numpy as np
 from keras import ops, tree
 
-from keras_momentum_rnn import rules
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.cells.lstm import ReleasedSRLSTMCell
 from keras_momentum_rnn.cells.nested import NestedCell
@@ -14,15 +13,7 @@ from keras_momentum_rnn.diagnostics.single_cell import (
     initial_states,
     recurrent,
 )
-from keras_momentum_rnn.paths import loop
-
-SLOT_NAMES = {
-    rules.HeavyBall: ["v"],
-    rules.NAG: ["v", "t"],
-    rules.ScheduledRestart: ["v", "t"],
-    rules.Adam: ["v", "m"],
-    rules.RMSProp: ["m"],
-}
+from keras_momentum_rnn.paths.steps import scan_steps
 
 
 def memory_map(layer, x, initial_state=None, mask=None):
@@ -42,7 +33,7 @@ def memory_map(layer, x, initial_state=None, mask=None):
         that of the layer's states: "h", "c"; the other states of a memory, such as "inner c";
         the rule's slots, "v", "m", "t", and "y" for the preactivation in
         `SRLSTM(formulation="released")`. States of cells and rules of your own are called
-        "state 1", ... and "slot 0", ....
+        "state 1", ...; slots of rules of your own have the names that the rule gives them.
 
     Raises:
         ValueError: if the layer is no recurrent one, is not built, or holds stacked cells, or
@@ -75,7 +66,7 @@ def memory_map(layer, x, initial_state=None, mask=None):
     with keras.StatelessScope():
         states = initial_states(layer, len(x), initial_state)
         dtypes = [keras.backend.standardize_dtype(s.dtype) for s in states]
-        step = cell.stepper() if rule_cell else lambda x, states: cell(x, states)[1]
+        step = cell.step_from_input() if rule_cell else lambda x, states: cell(x, states)[1]
 
         def packed_step(x, packed):
             states = [ops.cast(packed[0][:, s], d) for s, d in zip(slices, dtypes)]
@@ -85,7 +76,7 @@ def memory_map(layer, x, initial_state=None, mask=None):
             return ops.concatenate([ops.cast(s, wide) for s in tree.flatten(states)], axis=-1)
 
         with dropout_masks(cell, x[:, 0], states[0]):
-            result, _ = loop.run(packed_step, x, [pack(states)], mask=mask)
+            result, _ = scan_steps(packed_step, x, [pack(states)], mask=mask)
     if layer.go_backwards:
         result = ops.flip(result, axis=1)
     return dict(zip(state_names(cell), np.split(ops.convert_to_numpy(result), ends, axis=-1)))
@@ -100,8 +91,8 @@ def state_names(cell):
     names = ["h", "c"] if isinstance(cell, keras.layers.LSTMCell) else ["h"]
     if isinstance(cell, NestedCell):
         names += [f"inner {name}" for name in state_names(cell.memory)[1:]]
-    own = [f"slot {i}" for i in range(count - len(names))]
-    slots = SLOT_NAMES.get(type(cell.rule), own)
+    names += [f"state {i}" for i in range(len(names), cell.own_state_count)]
+    slots = list(cell.rule.slots(cell.drive_width))
     return names + (["y", "t"] if isinstance(cell, ReleasedSRLSTMCell) else slots)
 
 

@@ -1,66 +1,16 @@
 """The named layers: each chooses a Keras layer, a cell and a rule, and nothing else."""
 
-from keras_momentum_rnn.layers.gru import (
-    NAGGRU,
-    SRGRU,
-    AdamGRU,
-    MomentumGRU,
-    RMSPropGRU,
-    RuleGRU,
-)
-from keras_momentum_rnn.layers.lstm import (
-    NAGLSTM,
-    SRLSTM,
-    AdamLSTM,
-    MomentumLSTM,
-    RMSPropLSTM,
-    RuleLSTM,
-)
-from keras_momentum_rnn.layers.nested import MCRM, NestedLSTM
-from keras_momentum_rnn.layers.orthogonal import (
-    DTRIV,
-    NAGDTRIV,
-    SRDTRIV,
-    AdamDTRIV,
-    MomentumDTRIV,
-    RMSPropDTRIV,
-    RuleDTRIV,
-)
-from keras_momentum_rnn.layers.simple_rnn import (
-    NAGRNN,
-    SRRNN,
-    AdamRNN,
-    MomentumRNN,
-    RMSPropRNN,
-    RuleRNN,
-)
+from keras_momentum_rnn.layers import gru, lstm, nested, orthogonal, simple_rnn
+from keras_momentum_rnn.layers.gru import *  # noqa: F403
+from keras_momentum_rnn.layers.lstm import *  # noqa: F403
+from keras_momentum_rnn.layers.nested import *  # noqa: F403
+from keras_momentum_rnn.layers.orthogonal import *  # noqa: F403
+from keras_momentum_rnn.layers.simple_rnn import *  # noqa: F403
 
 __all__ = [
-    "RuleLSTM",
-    "MomentumLSTM",
-    "NAGLSTM",
-    "SRLSTM",
-    "AdamLSTM",
-    "RMSPropLSTM",
-    "RuleRNN",
-    "MomentumRNN",
-    "NAGRNN",
-    "SRRNN",
-    "AdamRNN",
-    "RMSPropRNN",
-    "RuleGRU",
-    "MomentumGRU",
-    "NAGGRU",
-    "SRGRU",
-    "AdamGRU",
-    "RMSPropGRU",
-    "RuleDTRIV",
-    "DTRIV",
-    "MomentumDTRIV",
-    "NAGDTRIV",
-    "SRDTRIV",
-    "AdamDTRIV",
-    "RMSPropDTRIV",
-    "MCRM",
-    "NestedLSTM",
+    *lstm.__all__,
+    *simple_rnn.__all__,
+    *gru.__all__,
+    *orthogonal.__all__,
+    *nested.__all__,
 ]

@@ -6,6 +6,15 @@ from keras_momentum_rnn import cells
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
+__all__ = [
+    "RuleGRU",
+    "MomentumGRU",
+    "NAGGRU",
+    "SRGRU",
+    "AdamGRU",
+    "RMSPropGRU",
+]
+
 
 @register
 class RuleGRU(RuleLayer):
@@ -57,7 +66,9 @@ class RuleGRU(RuleLayer):
     """
 
     keras_layer = keras.layers.GRU
+    family = "GRU"
     cell_class = cells.RuleGRUCell
+    needs_rule = True
 
 
 @register

@@ -7,6 +7,15 @@ from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
+__all__ = [
+    "RuleLSTM",
+    "MomentumLSTM",
+    "NAGLSTM",
+    "SRLSTM",
+    "AdamLSTM",
+    "RMSPropLSTM",
+]
+
 
 @register
 class RuleLSTM(RuleLayer):
@@ -61,7 +70,9 @@ class RuleLSTM(RuleLayer):
     """
 
     keras_layer = keras.layers.LSTM
+    family = "LSTM"
     cell_class = cells.RuleLSTMCell
+    needs_rule = True
 
 
 @register

@@ -6,6 +6,8 @@ from keras_momentum_rnn import cells
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
+__all__ = ["MCRM", "NestedLSTM"]
+
 
 @register
 class MCRM(RuleLayer):
@@ -57,6 +59,7 @@ class MCRM(RuleLayer):
     """
 
     keras_layer = keras.layers.LSTM
+    family = "nested"
     cell_class = cells.MCRMCell
 
 
@@ -93,4 +96,5 @@ class NestedLSTM(RuleLayer):
     """
 
     keras_layer = keras.layers.LSTM
+    family = "nested"
     cell_class = cells.NestedLSTMCell

@@ -1,11 +1,24 @@
 """The orthogonal (DTRIV) family."""
 
+from typing import ClassVar
+
 import keras
 
 from keras_momentum_rnn import cells
-from keras_momentum_rnn.checks import checked_count
+from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
+
+REBASE_EVERY = Hyperparameter(integer=True, optional=True, search=[1, 100, None], scale=None)
+__all__ = [
+    "RuleDTRIV",
+    "DTRIV",
+    "MomentumDTRIV",
+    "NAGDTRIV",
+    "SRDTRIV",
+    "AdamDTRIV",
+    "RMSPropDTRIV",
+]
 
 
 @register
@@ -111,12 +124,13 @@ class RuleDTRIV(RuleLayer):
     """
 
     keras_layer = keras.layers.SimpleRNN
+    family = "DTRIV"
     cell_class = cells.RuleDTRIVCell
+    needs_rule = True
+    own_hyperparameters: ClassVar = {"rebase_every": REBASE_EVERY}
 
     def __init__(self, units, *args, rebase_every=None, **kwargs):
-        if rebase_every is not None:
-            rebase_every = checked_count("rebase_every", rebase_every)
-        self.rebase_every = rebase_every
+        self.rebase_every = REBASE_EVERY.checked("rebase_every", rebase_every)
         super().__init__(units, *args, **kwargs)
 
     def call(self, sequences, initial_state=None, mask=None, training=False):

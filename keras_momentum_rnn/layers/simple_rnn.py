@@ -6,6 +6,15 @@ from keras_momentum_rnn import cells
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
+__all__ = [
+    "RuleRNN",
+    "MomentumRNN",
+    "NAGRNN",
+    "SRRNN",
+    "AdamRNN",
+    "RMSPropRNN",
+]
+
 
 @register
 class RuleRNN(RuleLayer):
@@ -62,7 +71,9 @@ class RuleRNN(RuleLayer):
     """
 
     keras_layer = keras.layers.SimpleRNN
+    family = "RNN"
     cell_class = cells.RuleRNNCell
+    needs_rule = True
 
 
 @register

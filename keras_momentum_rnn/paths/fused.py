@@ -3,48 +3,45 @@
 import keras
 from keras import ops
 
-from keras_momentum_rnn.paths.filter import filtered, filtered_input, unmasked
+from keras_momentum_rnn.paths.filtered import filtered, filtered_input, unmasked
+from keras_momentum_rnn.paths.kernels import fused_kernel
 from keras_momentum_rnn.paths.masks import at, spread_out
 
 # With this in its preactivation a sigmoid is 0 or 1 exactly.
 SATURATED = 1e4
 
 
-def run(cell, kernel, x, states, mask=None, training=False):
+def run_on_filtered_input(cell, sequence, plan):
     """Run a sequence whose rule is linear and whose slots start at zero: filter x.
 
     Args:
-        cell: a cell with `fused_kernel`.
-        kernel: function that runs the recurrence, of `kernels.py`.
-        x: tensor `(batch, time, features)`.
-        states: list of the initial states; the slots are not read.
-        mask: bool tensor `(batch, time)` or None.
-        training: bool, whether dropout acts.
+        cell: a cell whose recurrence has a fused kernel.
+        sequence: a `run.Sequence`; the slots in its states are not read.
+        plan: a `Plan`.
 
     Returns:
         h at all times, `(batch, time, units)`, and the final states, slots included.
     """
-    x, steps = filtered_input(cell, x, mask, training)
+    x, steps = filtered_input(cell, sequence)
     rows = cell.input_rows()
-    slots = [at(x, steps) @ rows]
-    if len(states) > len(cell.cell_state_size) + 1:
-        slots.append(cell.rule.count(0, cell.wide(steps)))
-    outputs, final = recurrence(cell, kernel, x, rows, states, mask, steps)
-    return outputs, [*final, *slots]
+    _, slots = cell.split(sequence.states)
+    counters = [cell.rule.advance_counter(0, cell.to_slot_dtype(steps)) for _ in slots[1:]]
+    outputs, final = run_kernel(cell, sequence, x, rows, steps)
+    return outputs, [*final, at(x, steps) @ rows, *counters]
 
 
-def run_drive(cell, kernel, x, states, mask=None, training=False):
+def run_on_drive(cell, sequence, plan):
     """Run a sequence whose rule is linear or scaled: the kernel's input is the drive.
 
-    Arguments and returns: as of `run`, but the slots may start anywhere.
+    Arguments and returns: as of `run_on_filtered_input`, but the slots may start anywhere.
     """
-    x, steps = unmasked(x, mask)
-    u = cell.projection(training)(ops.swapaxes(x, 0, 1))
-    count = len(cell.cell_state_size)
-    drive, slots = drives(cell.rule, ops.swapaxes(u, 0, 1), states[count:], steps)
+    x, steps = unmasked(sequence.x, sequence.mask)
+    u = cell.projection(sequence.training)(ops.swapaxes(x, 0, 1))
+    _, slots = cell.split(sequence.states)
+    drive, slots = drives(cell.rule, ops.swapaxes(u, 0, 1), slots, steps)
     drive = ops.cast(drive, cell.compute_dtype)
     identity = ops.eye(drive.shape[-1], dtype=drive.dtype)
-    outputs, final = recurrence(cell, kernel, drive, identity, states, mask, steps)
+    outputs, final = run_kernel(cell, sequence, drive, identity, steps)
     return outputs, [*final, *slots]
 
 
@@ -53,8 +50,9 @@ def drives(rule, u, slots, steps):
     if rule.linear:
         first, *t = slots
         v = filtered(rule.coefficients, u, first, *t)
-        return v, [at(v, steps, first), *(rule.count(t, ops.cast(steps, t.dtype)) for t in t)]
-    mu, gain, factor = rule.velocity
+        counters = [rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in t]
+        return v, [at(v, steps, first), *counters]
+    mu, gain, factor = rule.scaling
     *v, m = slots
     moments = filtered(lambda t: (rule.beta, 1 - rule.beta), u * u, m)
     scale = factor * ops.rsqrt(moments + rule.epsilon)
@@ -65,15 +63,25 @@ def drives(rule, u, slots, steps):
     return velocity * scale, [at(velocity, steps, v[0]), *final]
 
 
-def recurrence(cell, kernel, x, rows, states, mask, steps):
-    """Return h at all times and the final states of the recurrence on x @ rows."""
+def run_kernel(cell, sequence, x, rows, steps):
+    """Return h at all times and the final states of the recurrence on x @ rows.
+
+    Args:
+        cell, sequence: as of `run_on_filtered_input`.
+        x: tensor `(batch, time, width)`, without masked steps.
+        rows: tensor `(width, drive width)`.
+        steps: int tensor `(batch, 1)`, after how many steps each sample ends.
+    """
+    mask = sequence.mask
     # The layers of the other backends are built for one width, with a mask or without.
-    if cell.fused_kernel == "lstm" and not (mask is None and keras.config.backend() == "torch"):
+    is_torch = keras.config.backend() == "torch"
+    if cell.recurrence_name == "lstm" and not (mask is None and is_torch):
         x, rows = holding(x, rows, steps, cell.units)
     x, rows = (ops.cast(a, cell.compute_dtype) for a in (x, rows))
-    outputs, *final = kernel(cell, x, rows, states)
+    kernel = fused_kernel(sequence.stock_layers)
+    outputs, *final = kernel(cell, x, rows, sequence.states)
     if mask is not None:
-        outputs = spread_out(outputs, states[0], mask)
+        outputs = spread_out(outputs, sequence.states[0], mask)
         final[0] = outputs[:, -1]
     return outputs, final
 
@@ -84,6 +92,6 @@ def holding(x, rows, steps, units):
     idle = ops.expand_dims(ops.cast(time >= steps, x.dtype), -1)
     ones = ops.ones((1, units), dtype=x.dtype)
     row = ops.concatenate([-SATURATED * ones, SATURATED * ones, 0 * ones, 0 * ones], axis=1)
-    # Past its last step a sample's velocity goes on by itself: silence it.
+    # After a sample's last step the velocity keeps evolving; zero it.
     x = ops.concatenate([x * (1 - idle), idle], axis=-1)
     return x, ops.concatenate([rows, row], axis=0)

@@ -8,47 +8,46 @@ All are called as `kernel(cell, x, input_kernel, states)` and return h at all ti
 import keras
 from keras import ops
 
-from keras_momentum_rnn.paths.plan import is_half
+STOCK = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
 
-def torch_lstm(cell, x, kernel, states):
+def fused_kernel(layers):
+    """Return the kernel of the active backend.
+
+    Args:
+        layers: dict of `stock_layers`; empty on PyTorch, which needs none.
+    """
+    return torch_kernel if keras.config.backend() == "torch" else stock_kernel(layers)
+
+
+def torch_kernel(cell, x, kernel, states):
     import torch
 
-    module = torch.nn.LSTM(x.shape[-1], cell.units, batch_first=True, device="meta")
-    h, c = (s.unsqueeze(0).contiguous() for s in states[:2])
-    weights = torch_weights(cell, kernel, lambda w: w)
-    outputs, (h, c) = torch.func.functional_call(module, weights, (x, (h, c)))
-    return outputs, h[0], c[0]
-
-
-def torch_gru(cell, x, kernel, states):
-    import torch
+    def as_it_is(weight):
+        return weight
 
     def reset_first(weight):
         """PyTorch's gates are r, z, h, Keras's z, r, h."""
         z, r, h = ops.split(weight, 3, axis=-1)
         return ops.concatenate([r, z, h], axis=-1)
 
-    module = torch.nn.GRU(x.shape[-1], cell.units, batch_first=True, device="meta")
-    h = states[0].unsqueeze(0).contiguous()
-    weights = torch_weights(cell, kernel, reset_first)
-    outputs, h = torch.func.functional_call(module, weights, (x, h))
-    return outputs, h[0]
-
-
-def torch_rnn(cell, x, kernel, states):
-    import torch
-
-    module = torch.nn.RNN(x.shape[-1], cell.units, batch_first=True, device="meta")
-    weights = torch_weights(cell, kernel, lambda w: w)
-    h = states[0].unsqueeze(0).contiguous()
-    outputs, h = torch.func.functional_call(module, weights, (x, h))
-    return outputs, h[0]
+    module_class, ordered, count = {
+        "lstm": (torch.nn.LSTM, as_it_is, 2),
+        "gru": (torch.nn.GRU, reset_first, 1),
+        "elman": (torch.nn.RNN, as_it_is, 1),
+    }[cell.recurrence_name]
+    module = module_class(x.shape[-1], cell.units, batch_first=True, device="meta")
+    first = [s.unsqueeze(0).contiguous() for s in states[:count]]
+    weights = torch_weights(cell, kernel, ordered)
+    first = tuple(first) if count > 1 else first[0]
+    outputs, final = torch.func.functional_call(module, weights, (x, first))
+    final = final if count > 1 else [final]
+    return outputs, *(s[0] for s in final)
 
 
 def torch_weights(cell, kernel, ordered):
     """Return PyTorch's parameters; the input bias is a row of the kernel already."""
-    none = ops.zeros((cell.gates * cell.units,), dtype=cell.compute_dtype)
+    none = ops.zeros((cell.drive_width,), dtype=cell.compute_dtype)
     side = cell.recurrent_side_bias
     return {
         "weight_ih_l0": ordered(kernel).T,
@@ -63,19 +62,19 @@ def computed(cell, weight):
     return ops.cast(weight, cell.compute_dtype)
 
 
-def kernels_for(cell, stateful):
+def stock_layers(cell, stateful):
     """Return the stock layers that a cell needs on a GPU, a dict from their input's width.
 
     They are Keras's own, which take cuDNN, and must be built before they are called.
     """
     rule = cell.rule
-    if keras.config.backend() == "torch" or cell.fused_kernel not in ("lstm", "gru"):
+    if keras.config.backend() == "torch" or cell.recurrence_name not in STOCK:
         return {}
     # The filtered input is as wide as x, and one for the bias; the drive as wide as u.
     widths = [cell.kernel.shape[0] + 1] if rule.linear else []
-    if stateful or rule.scaled or is_half(cell):
-        widths.append(cell.gates * cell.units)
-    if cell.fused_kernel == "lstm":
+    if stateful or rule.scaled or cell.is_half:
+        widths.append(cell.drive_width)
+    if cell.recurrence_name == "lstm":
         # One more column holds c where a sample has ended.
         widths = [width + 1 for width in widths]
     return {width: stock_layer(cell, width) for width in widths}
@@ -83,8 +82,7 @@ def kernels_for(cell, stateful):
 
 def stock_layer(cell, features):
     """Return Keras's own layer for inputs of so many features."""
-    layer_class = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}[cell.fused_kernel]
-    layer = layer_class(
+    layer = STOCK[cell.recurrence_name](
         cell.units,
         return_sequences=True,
         return_state=True,
@@ -101,23 +99,17 @@ def stock_kernel(layers):
 
     def kernel(cell, x, kernel, states):
         layer, side = layers[x.shape[-1]], cell.recurrent_side_bias
-        none = ops.zeros(cell.gates * cell.units, dtype=cell.compute_dtype)
+        none = ops.zeros(cell.drive_width, dtype=cell.compute_dtype)
         bias = none if side is None else computed(cell, side)
-        if cell.fused_kernel == "gru":
+        if cell.recurrence_name == "gru":
             bias = ops.stack([none, bias])
+        own, _ = cell.split(states)
         (outputs, *final), _ = layer.stateless_call(
             [kernel, computed(cell, cell.recurrent_kernel), bias],
             [v.value for v in layer.non_trainable_variables],
             x,
-            initial_state=list(states[: len(cell.cell_state_size)]),
+            initial_state=own,
         )
         return outputs, *final
 
     return kernel
-
-
-def kernel_of(cell, layers):
-    """Return the kernel of the active backend for a cell."""
-    if keras.config.backend() == "torch":
-        return {"lstm": torch_lstm, "gru": torch_gru, "rnn": torch_rnn}[cell.fused_kernel]
-    return stock_kernel(layers)

@@ -1,7 +1,7 @@
 """Masks by moving steps: each sample's unmasked steps first, and the outputs back in place.
 
-A masked sample equals the sample without its masked steps. So a path need know no more of a
-mask than where each sample ends.
+A masked sample equals the sample without its masked steps. Once unmasked steps come first, a
+path needs only each sample's length.
 """
 
 from keras import ops

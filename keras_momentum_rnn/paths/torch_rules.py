@@ -2,9 +2,9 @@
 
 `drive(u, *slots)` returns the drive at all steps, which is the caller's to change, and each
 slot at all steps, the first before any. `backward(u, slots, d_drive, d_finals, ends)` returns
-the gradients of u and of the slots that the chunk began with. Nothing is kept in between: the
-slots are computed again, which takes less time than memory that is not in the processor's
-cache. Everything is `(time, batch, width)`, with one step more where it begins before them.
+the gradients of u and of the slots that the chunk began with. Nothing is stored in between: the
+slots are computed again, which takes less time than reading memory outside the CPU cache.
+Everything is `(time, batch, width)`, with one step more where it begins before them.
 """
 
 import itertools
@@ -89,7 +89,7 @@ class Scaled:
 
     def backward(self, u, slots, d_drive, d_finals, ends):
         *w_all, m_all, r = self.computed(u, *slots)
-        # r' = -r^3 / (2 squared), of which the constant waits until the end.
+        # dr/dm = -r^3 / (2 squared); the constant factor is applied at the end.
         share = -0.5 / (self.factor * self.gain) ** 2
         dw_all = torch.empty_like(m_all)
         dw_all[0] = 0

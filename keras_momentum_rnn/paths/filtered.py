@@ -7,63 +7,64 @@ and [x, 1] is the narrower of the two. Step by step, or for all times at once.
 import keras
 from keras import ops
 
-from keras_momentum_rnn.paths import loop
 from keras_momentum_rnn.paths.masks import at, compacted, spread_out
+from keras_momentum_rnn.paths.steps import scan_options, scan_steps
 
 CHUNK = 64
 
 
-def run(cell, x, states, training, mask=None, **options):
+def run_filtering_steps(cell, sequence, plan):
     """Run the loop with the filtered [x, 1] in place of v, which starts at zero.
 
     Args:
-        cell: a cell with a linear rule, whose `drive_is_linear`.
-        x: tensor `(batch, time, features)`.
-        states: list of the initial states; v is not read.
-        training: bool, whether dropout acts.
-        mask, **options: as of `loop.run`.
+        cell: a cell with a linear rule and `drive_from_input`.
+        sequence: a `run.Sequence`; v in its states is not read.
+        plan: a `Plan`.
 
     Returns:
-        As `loop.run`.
+        The first state at all times, `(batch, time, size)`, and the final states.
     """
-    hoisted = loop.hoists(cell)
-    if keras.config.backend() == "jax" and not hoisted:
+    projects, mask, training = plan.projects_before_loop, sequence.mask, sequence.training
+    if keras.config.backend() == "jax" and not projects:
         # XLA fuses the filter into the step, where it costs nothing.
-        return run_in_loop(cell, x, states, training, mask=mask, **options)
-    count, rows = len(cell.cell_state_size), cell.input_rows()
+        return filter_in_steps(cell, sequence, plan)
+    own, slots = cell.split(sequence.states)
+    rows = cell.input_rows()
     recur = cell.recurrence(training)
-    x, steps = filtered_input(cell, x, mask, training)
-    counters = states[count + 1 :]
-    slots = [at(x, steps) @ rows, *(cell.rule.count(0, cell.wide(steps)) for _ in counters)]
+    x, steps = filtered_input(cell, sequence)
+    counters = [cell.rule.advance_counter(0, cell.to_slot_dtype(steps)) for _ in slots[1:]]
+    final_slots = [at(x, steps) @ rows, *counters]
     if mask is not None:
         x = spread_out(x, ops.zeros_like(x[:, 0]), mask)
-
-    if hoisted:
+    if projects:
         x = ops.cast(x @ rows, cell.compute_dtype)
 
     def step(x, states):
-        return recur(x if hoisted else ops.cast(x @ rows, cell.compute_dtype), states)
+        return recur(x if projects else ops.cast(x @ rows, cell.compute_dtype), states)
 
-    outputs, final = loop.run(step, x, states[:count], mask=mask, **options)
-    return outputs, [*final, *slots]
+    outputs, final = scan_steps(step, x, own, **scan_options(sequence, plan))
+    return outputs, [*final, *final_slots]
 
 
-def run_in_loop(cell, x, states, training, **options):
-    """As `run`, each step filtering its own input."""
-    v = len(cell.cell_state_size)
+def filter_in_steps(cell, sequence, plan):
+    """As `run_filtering_steps`, each step filtering its own input."""
+    x = sequence.x
+    own, (_, *counters) = cell.split(sequence.states)
     narrow = ops.zeros((ops.shape(x)[0], x.shape[-1] + 1), dtype=cell.slot_dtype)
-    states = [*states[:v], narrow, *states[v + 1 :]]
-    outputs, states = loop.run(cell.filtering_stepper(training), x, states, **options)
+    step = cell.step_from_filtered_input(sequence.training)
+    states = [*own, narrow, *counters]
+    outputs, states = scan_steps(step, x, states, **scan_options(sequence, plan))
+    v = len(own)
     states[v] = states[v] @ cell.input_rows()
     return outputs, states
 
 
-def filtered_input(cell, x, mask, training):
+def filtered_input(cell, sequence):
     """Return [x, 1] without its masked steps, filtered, and the number of its steps."""
-    x = cell.wide(x)
-    if training and cell.dropout:
-        x = x * ops.expand_dims(cell.wide(cell.get_dropout_mask(x[:, 0])), 1)
-    x, steps = unmasked(x, mask)
+    x = cell.to_slot_dtype(sequence.x)
+    if sequence.training and cell.dropout:
+        x = x * ops.expand_dims(cell.to_slot_dtype(cell.get_dropout_mask(x[:, 0])), 1)
+    x, steps = unmasked(x, sequence.mask)
     x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
     return filtered(cell.rule.coefficients, x), steps
 
@@ -72,8 +73,7 @@ def unmasked(x, mask):
     """Return x without its masked steps, and after how many steps each sample ends."""
     if mask is None:
         return x, ops.full((ops.shape(x)[0], 1), ops.shape(x)[1], dtype="int32")
-    # What is masked may be anything, NaN too, and 0 times that is not 0.
-    return compacted(ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x)), mask)
+    return compacted(x, mask)
 
 
 def filtered(coefficients, x, first=None, start=None):
@@ -106,7 +106,7 @@ def filtered(coefficients, x, first=None, start=None):
 
     first = ops.zeros_like(v[0, :, 0]) if first is None else ops.reshape(first, (lanes, wide))
     ends = [ops.swapaxes(end[:, :, -1], 0, 1) for end in (v, carry)]
-    lasts, _ = loop.run(last_of_chunk, ends, [first])
+    lasts, _ = scan_steps(last_of_chunk, ends, [first])
     before = ops.concatenate([ops.expand_dims(first, 1), lasts[:, :-1]], axis=1)
     v = v + carry * ops.expand_dims(ops.swapaxes(before, 0, 1), 2)
     v = ops.reshape(ops.swapaxes(v, 1, 2), (chunks * CHUNK, batch, width))

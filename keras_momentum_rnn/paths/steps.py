@@ -1,27 +1,44 @@
 """The loop over time, for each backend."""
 
-import math
-
 import keras
 from keras import ops, tree
 
-# So many weights take more room than a processor's cache has.
-LARGE = 2**19
-
-
-def hoists(cell):
-    """Return whether a loop is given W x + b of all times, and not x.
-
-    It keeps and moves more, but need not read W at every step.
-    """
-    return math.prod(cell.kernel.shape) >= LARGE
-
-
-# So many steps at a time are computed again: what they keep must stay in a processor's cache.
+# Steps recomputed together; their intermediates must fit in the CPU cache.
 CHUNK = 8
 
 
-def run(step, xs, states, mask=None, unroll=False, all_outputs=True, recompute=False):
+def run_steps(cell, sequence, plan):
+    """Run a sequence step by step, by the cell's own equations: the definition of its results.
+
+    Args:
+        cell: a `RuleCell`.
+        sequence: a `run.Sequence`.
+        plan: a `Plan`.
+
+    Returns:
+        The first state at all times, `(batch, time, size)`, and the final states.
+    """
+    training = sequence.training
+    step, x = cell.step_from_input(training), sequence.x
+    if plan.projects_before_loop:
+        u = cell.projection(training)(ops.swapaxes(x, 0, 1))
+        step, x = cell.step_from_projection(training), ops.swapaxes(u, 0, 1)
+    return scan_steps(step, x, sequence.states, **scan_options(sequence, plan))
+
+
+def scan_options(sequence, plan):
+    """Return the options of `scan_steps` for a sequence and its plan."""
+    return {
+        "mask": sequence.mask,
+        "unroll": sequence.unroll,
+        "all_outputs": sequence.all_outputs,
+        "rematerialise": plan.rematerialises,
+    }
+
+
+def scan_steps(
+    step, xs, states, mask=None, unroll=False, all_outputs=True, rematerialise=False
+):
     """Run `step(x, states) -> states` over time.
 
     Args:
@@ -31,8 +48,8 @@ def run(step, xs, states, mask=None, unroll=False, all_outputs=True, recompute=F
         mask: bool tensor `(batch, time)` or None. Where it is False every state is held.
         unroll: True to write the steps out one by one, for a static number of them.
         all_outputs: False to return the last output alone, `(batch, 1, size)`.
-        recompute: True for steps that take less time to compute again in the backward pass
-            than to keep in memory, which JAX then does.
+        rematerialise: True to compute the steps again in the backward pass in place of
+            storing what they computed, on JAX.
 
     Returns:
         The first state at all times, `(batch, time, size)`, and the final states.
@@ -45,7 +62,7 @@ def run(step, xs, states, mask=None, unroll=False, all_outputs=True, recompute=F
     if keras.config.backend() == "tensorflow":
         outputs, states = _tensorflow_loop(step, xs, states, all_outputs)
     else:
-        outputs, states = _scan(step, xs, states, all_outputs, recompute)
+        outputs, states = _scan(step, xs, states, all_outputs, rematerialise)
     if not all_outputs:
         return ops.expand_dims(states[0], 1), states
     return ops.swapaxes(outputs, 0, 1), states
@@ -72,7 +89,7 @@ def _python_loop(step, xs, states, all_outputs):
     return ops.stack(outputs, axis=1), states
 
 
-def _scan(step, xs, states, all_outputs, recompute):
+def _scan(step, xs, states, all_outputs, rematerialise):
     import jax
 
     def body(states, x):
@@ -84,7 +101,7 @@ def _scan(step, xs, states, all_outputs, recompute):
 
     states, length = list(states), jax.tree.leaves(xs)[0].shape[0]
     # An exported model has a length that is no number, and no backward pass.
-    if not recompute or not isinstance(length, int) or length < CHUNK:
+    if not rematerialise or not isinstance(length, int) or length < CHUNK:
         states, outputs = chunk(states, xs)
         return outputs, states
     whole = length - length % CHUNK

@@ -1,0 +1,64 @@
+"""The recurrent layers by name, family and rule: the one list that everything else reads."""
+
+import keras
+
+from keras_momentum_rnn import layers
+
+KERAS_LAYERS = ("SimpleRNN", "LSTM", "GRU")
+
+
+def available_layers():
+    """Return the recurrent layers by name: those of Keras, and ours.
+
+    Each class of ours says which Keras layer it stands in for (`keras_layer`), its cell
+    (`cell_class`), its `family`, its rule (`rule_class`, None where it takes any), and the
+    `hyperparameters` that a search may choose.
+
+    Example:
+
+    >>> from keras_momentum_rnn.layers.registry import available_layers
+    >>> list(available_layers())[:4]
+    ['SimpleRNN', 'LSTM', 'GRU', 'RuleLSTM']
+    """
+    theirs = {name: getattr(keras.layers, name) for name in KERAS_LAYERS}
+    return {**theirs, **our_layers()}
+
+
+def our_layers(family=None, rule=None):
+    """Return our layers by name.
+
+    Args:
+        family: `"LSTM"`, `"RNN"`, `"GRU"`, `"DTRIV"` or `"nested"`, or None for all.
+        rule: class of a rule, for the layers that it names; or None for all.
+
+    Example:
+
+    >>> from keras_momentum_rnn import rules
+    >>> from keras_momentum_rnn.layers.registry import our_layers
+    >>> list(our_layers(family="GRU", rule=rules.Adam))
+    ['AdamGRU']
+    """
+    ours = {name: getattr(layers, name) for name in layers.__all__}
+    return {
+        name: cls
+        for name, cls in ours.items()
+        if family in (None, cls.family) and rule in (None, cls.rule_class)
+    }
+
+
+def ready_layers():
+    """Return the layers that need no rule to be given: all but `RuleLSTM` and its like."""
+    return {
+        name: cls
+        for name, cls in available_layers().items()
+        if getattr(cls, "needs_rule", False) is False
+    }
+
+
+def layers_with(hyperparameter, family=None):
+    """Return our ready layers that take a hyperparameter, such as `"momentum"`, by name."""
+    return {
+        name: cls
+        for name, cls in our_layers(family).items()
+        if not cls.needs_rule and hyperparameter in cls.hyperparameters
+    }

@@ -1,0 +1,205 @@
+"""The kernels: each declares what it serves and why it refuses, and the best stand first.
+
+A new kernel is a module with a function `(cell, sequence, plan) -> (outputs, states)`, see
+`run.Sequence`, and an entry of `KERNELS`.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FLOAT = ("float32", "float64")
+ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
+# The names of recurrences: `RuleCell.recurrence_name`.
+RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nested_lstm")
+
+
+def nothing_else(call):
+    """Return no further reasons to refuse a call."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One way to run a sequence, and the calls that it serves.
+
+    Attributes:
+        path: the name of the path in a `Plan`.
+        function: "module:name" of what runs it; imported when it is first needed.
+        runs: what it does, in words.
+        backends, devices, dtypes: tuples of those of `Call`.
+        recurrences: tuple of names, or None for any cell.
+        rule_kinds: tuple of those of `Call`.
+        learned_rules: bool, whether gradients reach weights of the rule.
+        transforms: bool, whether function transforms of PyTorch can pass through it.
+        fused: bool, whether it is a fused kernel of the backend.
+        in_steps: bool, whether it is a loop over the cell's own steps.
+        reasons: function from a `Call` to a dict from further reasons to refuse to whether
+            they hold.
+    """
+
+    path: str
+    function: str
+    runs: str
+    backends: tuple = ("tensorflow", "jax", "torch")
+    devices: tuple = ("cpu", "gpu")
+    dtypes: tuple = ALL_DTYPES
+    recurrences: tuple | None = None
+    rule_kinds: tuple = ("none", "linear", "scaled", "other")
+    learned_rules: bool = True
+    transforms: bool = True
+    fused: bool = False
+    in_steps: bool = False
+    reasons: Callable = nothing_else
+
+    def serves_device(self, call):
+        """Return whether it runs on the backend and the device of a `Call`."""
+        return call.backend in self.backends and call.device in self.devices
+
+    def refusal(self, call):
+        """Return the first reason that keeps the kernel from a `Call` there, or None."""
+        own_equation = self.recurrences is not None
+        name = "fused kernel" if self.fused else "gradient by hand"
+        no_rule = call.rule_kind == "none"
+        reasons = {
+            f"{call.cell} has no {name}": (
+                own_equation and call.recurrence not in self.recurrences
+            ),
+            "fused kernels and gradients by hand have tanh and sigmoid alone": (
+                own_equation and not call.standard_activations
+            ),
+            "recurrent dropout acts on h": own_equation and call.recurrent_dropout,
+            f"no {name} computes in {call.dtype}": call.dtype not in self.dtypes,
+            "no rule" if no_rule else f"{call.rule} is {NOT_OF[self.rule_kinds]}": (
+                call.rule_kind not in self.rule_kinds
+            ),
+            "a function transform acts on the call": call.transformed and not self.transforms,
+            "the rule learns": call.rule_learns and not self.learned_rules,
+            **self.reasons(call),
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
+
+    def load(self):
+        """Return the function that runs it."""
+        module, _, name = self.function.partition(":")
+        return getattr(importlib.import_module(f"keras_momentum_rnn.paths.{module}"), name)
+
+
+LINEAR, LINEAR_OR_SCALED = ("linear",), ("linear", "scaled")
+KNOWN, ANY = ("none", "linear", "scaled"), ("none", "linear", "scaled", "other")
+NOT_OF = {
+    LINEAR: "not linear in the input",
+    LINEAR_OR_SCALED: "neither linear in the input nor scaled as Adam",
+    KNOWN: "neither linear in the input nor scaled as Adam",
+    ANY: "any rule",
+}
+
+
+def unfiltered(call):
+    """Return the reasons why a rule cannot filter the input in place of the drive."""
+    return {
+        f"{call.cell} does not take its drive from the input alone": not call.drive_from_input,
+        "the slots do not start at zero": call.slots_given or call.stateful,
+        "each gate has a dropout mask of its own": call.dropout == "gates",
+        "the input is as wide as the drive": call.features >= call.drive_width,
+    }
+
+
+def unbuilt(call):
+    """Return the reason why a stock layer was not built for the drive."""
+    return {
+        "its stock layer was not built for slots": (
+            call.slots_given and not call.stateful and call.rule_kind == "linear"
+        )
+    }
+
+
+def extreme(call):
+    """Return the reason why a gradient by hand would leave the range of its dtype."""
+    return {f"the step size of {call.rule} is far from 1": call.rule_extreme}
+
+
+FILTERED = "the rule filters the input for all times, a fused kernel does the rest"
+DRIVEN = "the drive of all times, then a fused kernel"
+
+# Given the drive, a kernel multiplies it by an identity matrix: on a CPU a loop is faster.
+TORCH_FUSED = Kernel(
+    "fused",
+    "fused:run_on_filtered_input",
+    FILTERED,
+    backends=("torch",),
+    dtypes=FLOAT,
+    recurrences=("lstm", "gru", "elman"),
+    rule_kinds=LINEAR,
+    transforms=False,
+    fused=True,
+    reasons=unfiltered,
+)
+STOCK_FUSED = Kernel(
+    "fused",
+    "fused:run_on_filtered_input",
+    FILTERED,
+    backends=("tensorflow", "jax"),
+    devices=("gpu",),
+    dtypes=("float32",),
+    recurrences=("lstm", "gru"),
+    rule_kinds=LINEAR,
+    fused=True,
+    reasons=unfiltered,
+)
+TORCH_DRIVEN = Kernel(
+    "drive",
+    "fused:run_on_drive",
+    DRIVEN,
+    backends=("torch",),
+    devices=("gpu",),
+    recurrences=("lstm", "gru", "elman"),
+    rule_kinds=LINEAR_OR_SCALED,
+    learned_rules=False,
+    transforms=False,
+    fused=True,
+)
+STOCK_DRIVEN = Kernel(
+    "drive",
+    "fused:run_on_drive",
+    DRIVEN,
+    backends=("tensorflow", "jax"),
+    devices=("gpu",),
+    dtypes=("float32", "float16", "bfloat16"),
+    recurrences=("lstm", "gru"),
+    rule_kinds=LINEAR_OR_SCALED,
+    learned_rules=False,
+    fused=True,
+    reasons=unbuilt,
+)
+TORCH_GRADIENT = Kernel(
+    "custom_gradient",
+    "torch_gradient:run_with_custom_gradient",
+    "one loop with a gradient by hand",
+    backends=("torch",),
+    dtypes=FLOAT,
+    recurrences=RECURRENCES,
+    rule_kinds=KNOWN,
+    learned_rules=False,
+    transforms=False,
+    reasons=extreme,
+)
+FILTERING_STEPS = Kernel(
+    "filter",
+    "filtered:run_filtering_steps",
+    "the rule filters the input in a loop over steps",
+    rule_kinds=LINEAR,
+    in_steps=True,
+    reasons=unfiltered,
+)
+# It serves every call, and is the definition of the results.
+UNIVERSAL = Kernel("step", "steps:run_steps", "a loop over steps", in_steps=True)
+
+KERNELS = (
+    TORCH_FUSED,
+    STOCK_FUSED,
+    TORCH_DRIVEN,
+    STOCK_DRIVEN,
+    TORCH_GRADIENT,
+    FILTERING_STEPS,
+)

@@ -1,0 +1,234 @@
+"""Second derivatives and function transforms: as those of the step form, on every path."""
+
+import keras
+import numpy as np
+import pytest
+from cases import CASES
+from harness import BACKEND, array, assert_close, normal, randomise
+from keras import ops
+from masks import MASKS
+
+from keras_momentum_rnn import AdamLSTM
+
+TIME, FEATURES, UNITS = 7, 2, 3
+# One of each recurrence, and of each kind of rule.
+NAMES = (
+    "AdamLSTM",
+    "RMSPropGRU",
+    "NAGLSTM",
+    "MomentumRNN",
+    "SRDTRIV",
+    "AdamDTRIV-cayley",
+    "SRLSTM-released",
+    "MCRM-momentum",
+    "NestedLSTM",
+)
+ROWS = [case for case in CASES if case.id in NAMES]
+
+
+def pair(case):
+    """A layer on its fast path in float64 where there is one, and one that steps."""
+    dtype = "float32" if BACKEND == "jax" else "float64"
+    layers = [case.layer(UNITS, dtype=dtype) for _ in range(2)]
+    for layer in layers:
+        layer.build((3, TIME, FEATURES))
+    randomise(layers[0], np.random.default_rng(0))
+    layers[1].set_weights(layers[0].get_weights())
+    layers[1].use_cudnn = False
+    return layers
+
+
+def function_of(layer, mask=None):
+    """The loss as a function of x and the trainable weights."""
+    rest = [v.value for v in layer.non_trainable_variables]
+
+    def loss(x, *weights):
+        outputs, _ = layer.stateless_call(list(weights), rest, x, mask=mask)
+        return ops.sum(outputs)
+
+    return loss
+
+
+def arguments(layer):
+    dtype = layer.compute_dtype
+    x = normal(np.random.default_rng(1), 3, TIME, FEATURES)
+    return [
+        ops.convert_to_tensor(x, dtype=dtype),
+        *(ops.convert_to_tensor(w) for w in layer.trainable_variables),
+    ]
+
+
+def gradient_penalty(layer, mask):
+    """The gradients of |d loss / d x|^2 by x and all weights; the loss is linear in h."""
+    loss, values = function_of(layer, mask), arguments(layer)
+    if BACKEND == "torch":
+        import torch
+
+        values = [v.detach().clone().requires_grad_() for v in values]
+        (by_x,) = torch.autograd.grad(loss(*values), values[0], create_graph=True)
+        return torch.autograd.grad(by_x.square().sum(), values, materialize_grads=True)
+    if BACKEND == "jax":
+        import jax
+
+        def penalty(*values):
+            return (jax.grad(loss)(*values) ** 2).sum()
+
+        return jax.jit(jax.grad(penalty, argnums=tuple(range(len(values)))))(*values)
+    import tensorflow as tf
+
+    @tf.function
+    def compiled(*values):
+        with tf.GradientTape() as outer:
+            outer.watch(values)
+            with tf.GradientTape() as tape:
+                tape.watch(values)
+                value = loss(*values)
+            by_x = tape.gradient(value, values[0])
+            penalty = tf.reduce_sum(by_x**2)
+        return outer.gradient(penalty, values, unconnected_gradients="zero")
+
+    return compiled(*values)
+
+
+@pytest.mark.parametrize("mask", [None, "holes"])
+@pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
+def test_second_derivatives_are_those_of_the_steps(case, mask):
+    fast, step = pair(case)
+    if mask is not None:
+        mask = ops.convert_to_tensor(MASKS[mask](3, TIME))
+    actual, expected = gradient_penalty(fast, mask), gradient_penalty(step, mask)
+    for one, other in zip(actual, expected):
+        assert_close(array(one), array(other), 1e-9 if BACKEND != "jax" else 1e-4)
+    # The recurrent weights have a part in it: None or zero is what a missing term gives.
+    assert max(abs(array(g)).max() for g in expected[1:]) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["AdamLSTM", "MomentumGRU"])
+def test_second_derivatives_are_those_of_differences(name):
+    (case,) = [case for case in CASES if case.id == name]
+    layer = pair(case)[0]
+    loss, values = function_of(layer), arguments(layer)
+    actual = hessian_of_x(loss, values)
+    x, step = array(values[0]).astype("float64"), 1e-5 if BACKEND != "jax" else 1e-2
+    direction = normal(np.random.default_rng(5), *x.shape)
+
+    def gradient_at(x):
+        moved = ops.convert_to_tensor(x, dtype=layer.compute_dtype)
+        return array(gradient_of_x(loss, [moved, *values[1:]]))
+
+    expected = (gradient_at(x + step * direction) - gradient_at(x - step * direction)) / (
+        2 * step
+    )
+    actual = np.tensordot(actual, direction, axes=3)
+    assert_close(actual, expected, 1e-6 if BACKEND != "jax" else 2e-2)
+
+
+def gradient_of_x(loss, values):
+    if BACKEND == "torch":
+        import torch
+
+        x = values[0].detach().clone().requires_grad_()
+        return torch.autograd.grad(loss(x, *values[1:]), x)[0]
+    if BACKEND == "jax":
+        import jax
+
+        return jax.grad(loss)(*values)
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        tape.watch(values[0])
+        value = loss(*values)
+    return tape.gradient(value, values[0])
+
+
+def hessian_of_x(loss, values):
+    if BACKEND == "torch":
+        import torch
+
+        return array(
+            torch.autograd.functional.hessian(lambda x: loss(x, *values[1:]), values[0])
+        )
+    if BACKEND == "jax":
+        import jax
+
+        return array(jax.jit(jax.hessian(loss))(*values))
+    import tensorflow as tf
+
+    with tf.GradientTape() as outer:
+        outer.watch(values[0])
+        with tf.GradientTape() as tape:
+            tape.watch(values[0])
+            value = loss(*values)
+        by_x = tape.gradient(value, values[0])
+    return array(outer.jacobian(by_x, values[0], experimental_use_pfor=False))
+
+
+TRANSFORMED = [case for case in ROWS if case.id not in ("SRDTRIV", "AdamDTRIV-cayley")]
+
+
+@pytest.mark.parametrize("case", TRANSFORMED, ids=lambda c: c.id)
+def test_vectorized_map_equals_a_loop(case):
+    layer = pair(case)[0]
+    rest = [v.value for v in layer.non_trainable_variables]
+    weights = [ops.convert_to_tensor(w) for w in layer.trainable_variables]
+    x = normal(np.random.default_rng(2), 4, 3, TIME, FEATURES)
+    x = ops.convert_to_tensor(x, dtype=layer.compute_dtype)
+
+    def outputs_of(x):
+        return layer.stateless_call(weights, rest, x)[0]
+
+    actual = ops.vectorized_map(outputs_of, x)
+    assert_close(array(actual), np.stack([array(outputs_of(part)) for part in x]), 1e-6)
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no function transforms")
+@pytest.mark.parametrize("case", TRANSFORMED, ids=lambda c: c.id)
+def test_gradients_of_each_sample_and_forward_mode(case):
+    """grad, jacfwd and vmap of grad over all weights, beside the plain gradient."""
+    layer = pair(case)[0]
+    values = arguments(layer)
+    loss = function_of(layer)
+    if BACKEND == "torch":
+        import torch
+
+        plain = torch.autograd.grad(
+            loss(*(values := [v.detach().clone().requires_grad_() for v in values])), values
+        )
+        values = [v.detach() for v in values]
+        grad, vmap, jvp = torch.func.grad, torch.func.vmap, torch.func.jvp
+    else:
+        import jax
+
+        grad, vmap, jvp = jax.grad, jax.vmap, jax.jvp
+        plain = jax.grad(loss, argnums=tuple(range(len(values))))(*values)
+    every = tuple(range(len(values)))
+    for one, other in zip(grad(loss, argnums=every)(*values), plain):
+        assert_close(array(one), array(other), 1e-5)
+    in_dims = (0, *[None] * (len(values) - 1))
+    each = vmap(grad(loss, argnums=every), in_dims)(values[0][:, None], *values[1:])
+    for one, other in zip(each[1:], plain[1:]):
+        assert_close(array(one).sum(0), array(other), 1e-5)
+    tangents = tuple(ops.ones_like(v) for v in values)
+    _, slope = jvp(loss, tuple(values), tangents)
+    expected = sum(float(ops.sum(g)) for g in plain)
+    assert_close(array(slope), expected, 1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="the paths of the others know every transform")
+def test_plan_says_that_a_transform_steps():
+    plan = AdamLSTM(4).plan(features=2, transformed=True)
+    assert plan.path == "step"
+    assert "a function transform acts on the call" in plan.reason
+
+
+@pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
+def test_a_batch_of_no_samples(case):
+    layer = case.layer(UNITS, return_sequences=True, return_state=True)
+    try:
+        expected = keras.layers.LSTM(UNITS)(np.zeros((0, TIME, FEATURES), "float32"))
+    except Exception:
+        pytest.skip("Keras's own layer takes no empty batch here")
+    assert tuple(expected.shape) == (0, UNITS)
+    outputs, *states = layer(np.zeros((0, TIME, FEATURES), "float32"))
+    assert tuple(outputs.shape) == (0, TIME, UNITS)
+    assert [tuple(s.shape) for s in states] == [(0, size) for size in layer.state_size]
