@@ -29,7 +29,7 @@ few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 
 def drive(rule, u):
     """The drive of u, `(time, width)`, with slots that start at zero."""
-    slots = [ops.zeros((1, size)) for size in rule.slot_sizes(u.shape[1])]
+    slots = [ops.zeros((1, size)) for size in rule.slots(u.shape[1]).values()]
     steps = []
     for u_t in u:
         step, slots = rule.update(ops.convert_to_tensor(u_t[None]), slots)
