@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
 from harness import BACKEND, assert_close, normal, randomise
+from speed import few
 
 GOLDEN = Path(__file__).parent / "golden"
 X = normal(np.random.default_rng(8), 2, 5, 3)
@@ -64,7 +65,7 @@ def recurrent_layers(model):
     return [layer]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(CASES, "SRLSTM", "AdamDTRIV-cayley", "MCRM-momentum"))
 @pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "bidirectional"])
 def test_round_trip(case, wrapped, tmp_path):
     options = {
