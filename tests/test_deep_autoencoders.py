@@ -4,11 +4,14 @@ import json
 import os
 import shutil
 
-import deep_autoencoders
 import numpy as np
 import pytest
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+pytest.importorskip("scipy", reason="the examples need it")
+
+import deep_autoencoders
 from autoencoder_report import errors_table, figures_of, finish_table, order_of, report_of
-from scipy.io import savemat
 
 from keras_momentum_rnn import requirements
 from keras_momentum_rnn.experiments import runner
@@ -165,6 +168,7 @@ def test_mnist_says_what_is_missing_to_read_it(example, monkeypatch):
 
 def test_faces_are_read_from_the_published_file(example, tmp_path):
     faces = np.random.default_rng(1).normal(size=(7, 625)).astype("float32")
+    savemat = pytest.importorskip("scipy.io", reason="it writes the file").savemat
     savemat(tmp_path / "faces.mat", {"newfaces_single": faces.T, "count": 7})
     np.testing.assert_array_equal(example.read_faces(tmp_path / "faces.mat"), faces)
     np.save(tmp_path / "other.npy", faces[:, :600])

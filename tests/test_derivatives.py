@@ -7,6 +7,7 @@ from cases import CASES
 from harness import BACKEND, array, assert_close, normal, randomise
 from keras import ops
 from masks import MASKS
+from speed import few
 
 from keras_momentum_rnn import AdamLSTM
 
@@ -24,17 +25,6 @@ NAMES = (
     "NestedLSTM",
 )
 ROWS = [case for case in CASES if case.id in NAMES]
-# Each is two large programs to compile but on PyTorch: one linear and one scaled rule are quick.
-PENALTY_ROWS = [
-    case
-    if BACKEND == "torch" or case.id in ("NAGLSTM", "AdamLSTM")
-    else pytest.param(case, marks=pytest.mark.slow)
-    for case in ROWS
-]
-
-
-def name_of(case):
-    return case.id
 
 
 def pair(case):
@@ -102,7 +92,7 @@ def gradient_penalty(layer, mask):
 
 
 @pytest.mark.parametrize("mask", [None, "holes"])
-@pytest.mark.parametrize("case", PENALTY_ROWS, ids=name_of)
+@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM", "MomentumRNN"))
 def test_second_derivatives_are_those_of_the_steps(case, mask):
     fast, step = pair(case)
     if mask is not None:
@@ -177,7 +167,7 @@ def hessian_of_x(loss, values):
 TRANSFORMED = [case for case in ROWS if case.id not in ("SRDTRIV", "AdamDTRIV-cayley")]
 
 
-@pytest.mark.parametrize("case", TRANSFORMED, ids=name_of)
+@pytest.mark.parametrize("case", TRANSFORMED, ids=lambda c: c.id)
 def test_vectorized_map_equals_a_loop(case):
     layer = pair(case)[0]
     rest = [v.value for v in layer.non_trainable_variables]
@@ -193,7 +183,7 @@ def test_vectorized_map_equals_a_loop(case):
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no function transforms")
-@pytest.mark.parametrize("case", TRANSFORMED, ids=name_of)
+@pytest.mark.parametrize("case", TRANSFORMED, ids=lambda c: c.id)
 def test_gradients_of_each_sample_and_forward_mode(case):
     """grad, jacfwd and vmap of grad over all weights, beside the plain gradient."""
     layer = pair(case)[0]
@@ -232,7 +222,7 @@ def test_plan_says_that_a_transform_steps():
     assert "a function transform acts on the call" in plan.reason
 
 
-@pytest.mark.parametrize("case", ROWS, ids=name_of)
+@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM", "MomentumRNN"))
 def test_a_batch_of_no_samples(case):
     layer = case.layer(UNITS, return_sequences=True, return_state=True)
     expected = keras.layers.LSTM(UNITS)(np.zeros((0, TIME, FEATURES), "float32"))

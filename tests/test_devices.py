@@ -8,6 +8,9 @@ import sys
 import keras
 import pytest
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare, devices
 
@@ -46,6 +49,7 @@ def compared(output, count):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras documents no `fit` over devices there")
 def test_two_devices_give_what_one_gives(tmp_path):
     one = compared(tmp_path / "one", 1)

@@ -11,6 +11,9 @@ from command_line import assignment, widths
 from paper_claims import claims_on
 from reproduce import check, comparison, main, new_parser
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import claims, plots, report, summary
 from keras_momentum_rnn.tasks.paper_results import published

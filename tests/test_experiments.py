@@ -18,6 +18,9 @@ import numpy as np
 import pytest
 from reproduce import main
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import runner, training
 from keras_momentum_rnn.experiments.comparison import SCHEMA
@@ -104,6 +107,7 @@ def test_best_model_gives_its_scores(finished):
     assert task.evaluate(model, "test", 24) == pytest.approx(best["test"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     process = subprocess.Popen(
         [sys.executable, REPRODUCE, *COMMAND, f"--output={tmp_path}"],

@@ -7,10 +7,13 @@ import runpy
 from pathlib import Path
 
 import keras
-import long_dependencies
 import numpy as np
 import pytest
 from harness import array
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+
+import long_dependencies
 from matplotlib.figure import Figure
 from momentum_table import Row, looks_of, pilot_table, row_of, table
 

@@ -6,6 +6,9 @@ import orthogonal_pixels
 import pixel_digits
 import pytest
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments.training import new_model
 
