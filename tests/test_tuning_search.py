@@ -410,7 +410,7 @@ def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
         ({"hypermodel": 42}, "`hypermodel` must be a keras_tuner.HyperModel, or a function"),
         ({"hypermodel": lambda hp: None, "objective": "accuracy"}, "that builds: None"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_bad_arguments_are_refused(options, message, tmp_path):
     with pytest.raises(ValueError) as error:
