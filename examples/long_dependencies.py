@@ -25,7 +25,7 @@ updates, is what our runs of 6000 asked for: at too large a rate all was lost by
 
 Several tasks each have a folder in the output, and their runs of seed 0 come before seed 1.
 
-Score and report are as those of `keras_momentum_rnn.experiments.command`, whose runner this
+Score and report are as those of examples/reproduce.py, whose runner this
 uses: the output directory receives report.md with Table 5 beside ours, table5.png, losses.png,
 score.png and results.json. After an interruption the same command goes on. Layers, momenta,
 forms and seeds may be added later; other settings may not change.
@@ -35,19 +35,24 @@ import argparse
 import dataclasses
 import math
 import operator
-import shlex
 import sys
 
+from command_line import (
+    assignment,
+    command_of,
+    documented_parser,
+    ending,
+    new_folder,
+    positive,
+)
 from momentum_table import NOISE, Row, chosen_rate, pilot_table, table
 
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.experiments.arguments import assignment, new_folder, positive
-from keras_momentum_rnn.experiments.budgets import recipe_setup
-from keras_momentum_rnn.experiments.comparison import Comparison, compare
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.experiments import Comparison, compare
+from keras_momentum_rnn.layers.registry import ready_layers
 from keras_momentum_rnn.optimizers.schedules import WarmConstant
 from keras_momentum_rnn.tasks import sutskever2013
-from keras_momentum_rnn.tasks.rows import centered_read_out
+from keras_momentum_rnn.tasks.recipe_tables import centered_read_out
 
 MOMENTA = [0.0, 0.9, 0.98, 0.995]
 DEVIATIONS = (
@@ -57,17 +62,12 @@ DEVIATIONS = (
 )
 
 
-def main(argv=None, program="examples/long_dependencies.py"):
-    """Run the command line, and end with a message where it cannot."""
+def main(argv=None):
+    """Run the command line, and end with a message where it cannot go on."""
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    command = shlex.join(["python", program, *argv])
-    try:
-        return table_5(options, command)
-    except KeyboardInterrupt:
-        sys.exit("Interrupted. The same command goes on from here.")
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
+    with ending():
+        return table_5(options, command_of(__file__, argv))
 
 
 def table_5(options, command):
@@ -83,10 +83,7 @@ def table_5(options, command):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     rates = list(sutskever2013.LEARNING_RATES)
     add = parser.add_argument
     add("tasks", nargs="+", choices=list(sutskever2013.ERRORS), help="what to learn")
@@ -208,14 +205,15 @@ def paper_recipe(task):
 
 
 def new_setup(options, row, rate, updates, chosen=""):
-    """Return the `Setup` of one row at one learning rate."""
+    """Return the `Recipe` of one row at one learning rate."""
     momentum = row.momentum
     if momentum:
         steps, warm = sutskever2013.WARM_UP
         momentum = WarmConstant(momentum, warm_momentum=warm, warm_steps=steps)
     length = options.set.get("blanks", sutskever2013.LENGTHS[options.task])
-    recipe = dataclasses.replace(
-        paper_recipe(options.task),
+    recipe = paper_recipe(options.task)
+    return dataclasses.replace(
+        recipe,
         model_options=centered_read_out(options.task, length),
         layer_name=row.layer,
         units=options.units,
@@ -223,10 +221,10 @@ def new_setup(options, row, rate, updates, chosen=""):
         optimizer_arguments={
             "MomentumSGD": {"momentum": momentum, "nesterov": row.form == "N"}
         },
+        epochs=updates // options.every,
+        updates_per_epoch=options.every,
+        follows="; ".join(part for part in (recipe.follows, chosen) if part),
     )
-    setup = recipe_setup(recipe, updates // options.every)
-    source = f"{recipe.source}{'' if not chosen else f'; {chosen}'}"
-    return dataclasses.replace(setup, source=source)
 
 
 def comparison(options, command, rates):

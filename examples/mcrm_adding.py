@@ -10,19 +10,24 @@ nothing, learn beside them exactly as its LSTM does.
 All layers make `--at-once` epochs before the first one goes on, so that they stand side by side
 long before the end: on one core of a CPU a seed takes about 12 hours on JAX. After an
 interruption the same command goes on. Layers, seeds and epochs at once may change later. Score
-and report are as those of `keras_momentum_rnn.experiments.command`; the output directory
+and report are as those of examples/reproduce.py; the output directory
 receives report.md, losses.png and results.json.
 """
 
-import argparse
 import dataclasses
-import shlex
 import sys
 
+from command_line import (
+    assignment,
+    command_of,
+    documented_parser,
+    ending,
+    new_folder,
+    positive,
+)
+
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.experiments.arguments import assignment, new_folder, positive
-from keras_momentum_rnn.experiments.budgets import recipe_setup
-from keras_momentum_rnn.experiments.comparison import Comparison, compare
+from keras_momentum_rnn.experiments import Comparison, compare
 from keras_momentum_rnn.tasks import mohamed2018
 
 FURTHER = ("AdamLSTM", "RMSPropLSTM")
@@ -38,22 +43,16 @@ DEVIATIONS = (
 )
 
 
-def main(argv=None, program="examples/mcrm_adding.py"):
-    """Run the command line, and end with a message where it cannot."""
+def main(argv=None):
+    """Run the command line, and end with a message where it cannot go on."""
     argv = sys.argv[1:] if argv is None else argv
-    try:
-        return compare(comparison(parse(argv), shlex.join(["python", program, *argv])))
-    except KeyboardInterrupt:
-        sys.exit("Interrupted. The same command goes on from here.")
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
+    options = parse(argv)
+    with ending():
+        return compare(comparison(options, command_of(__file__, argv)))
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add = parser.add_argument
     epochs, updates = mohamed2018.TRAINING["adding"][-2:]
     add("--layers", nargs="+", choices=LAYERS, default=LAYERS, help="what to train")
@@ -92,10 +91,10 @@ def comparison(options, command):
 
 
 def setup(name, epochs):
-    """Return the `Setup` of a layer: of one that the paper does not have, as its LSTM's."""
+    """Return the `Recipe` of a layer: of one that the paper does not have, as its LSTM's."""
     known = "LSTM" if name in FURTHER else name
-    recipe = dataclasses.replace(tasks.recipe("adding", known, **OPTIONS), layer_name=name)
-    return recipe_setup(recipe, epochs)
+    recipe = tasks.recipe("adding", known, **OPTIONS)
+    return dataclasses.replace(recipe, layer_name=name, epochs=epochs)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,22 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from keras_momentum_rnn.experiments.summary import layers, metric_curves, number, of_layer
+from keras_momentum_rnn.presentation import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY_BLUE,
+    VERMILION,
+    VIOLET,
+    markdown_table,
+    tidy,
+)
 from keras_momentum_rnn.tasks import sutskever2013
 
-# Colours after Okabe and Ito: of a plain network's momentum; Nesterov's form is drawn solid.
-COLORS = {0: "black", 0.9: "#E69F00", 0.98: "#0072B2", 0.995: "#D55E00"}
-OTHERS = ("#009E73", "#CC79A7", "#56B4E9", "#7B3F9E")
+# Of a plain network's momentum; Nesterov's form is drawn solid.
+COLORS = {0: "black", 0.9: ORANGE, 0.98: BLUE, 0.995: VERMILION}
+OTHERS = (GREEN, PURPLE, SKY_BLUE, VIOLET)
 LINES = {"N": "-", "M": "--", "": ":"}
 # Losses that differ by no more do not tell one learning rate from another.
 NOISE = 0.05
@@ -57,7 +68,7 @@ def table(results):
     found = {row_of(name): of_layer(results["runs"], name) for name in layers(results["runs"])}
     known = [column for column in sutskever2013.COLUMNS if column in {r.column for r in found}]
     columns = list(dict.fromkeys([*known, *(row.column for row in found)]))
-    lines = [["", "biases", *columns], ["---"] * (len(columns) + 2)]
+    lines = []
     for layer in dict.fromkeys(row.layer for row in found):
         mine = {row.column: runs for row, runs in found.items() if row.layer == layer}
         errors = [mean_error(mine.get(column), settings) for column in columns]
@@ -74,7 +85,7 @@ def table(results):
         "optimizer: N is Nesterov's form, M the classical one. `biases` are outputs that do "
         "not depend on the input."
     )
-    parts = ["## Table 5", text, "\n".join(f"| {' | '.join(line)} |" for line in lines)]
+    parts = ["## Table 5", text, markdown_table(["", "biases", *columns], lines)]
     return "\n\n".join(parts), {"table5.png": errors_figure(results, found, paper)}
 
 
@@ -88,7 +99,7 @@ def pilot_table(results):
         ]
     longest = max(len(curve) for curves in rows.values() for curve in curves.values())
     points = range(longest - 1, -1, -max(1, longest // 5))[::-1]
-    lines = [["", *(f"{every * (n + 1):,}" for n in points)], ["---"] * (len(points) + 1)]
+    lines = []
     for row, curves in rows.items():
         chosen = []
         for n in points:
@@ -101,7 +112,7 @@ def pilot_table(results):
         "its loss, by updates of the pilot."
     )
     parts = ["## How long must the pilot be?", text]
-    parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    parts.append(markdown_table(["", *(f"{every * (n + 1):,}" for n in points)], lines))
     return "\n\n".join(parts), {}
 
 
@@ -150,9 +161,8 @@ def errors_figure(results, found, paper):
     looks = looks_of(found)
     draw_curves(left, results, found, looks)
     draw_ends(right, settings, found, looks, paper)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.3)
+    tidy(left)
+    tidy(right)
     left.legend(frameon=False, fontsize=8)
     right.legend(frameon=False, fontsize=8)
     return figure

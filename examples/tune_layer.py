@@ -2,17 +2,16 @@
 
     python examples/tune_layer.py
     python examples/tune_layer.py --strategy bayesian --trials 80 --output runs/bayesian
-    python -m keras_momentum_rnn.tuning launch --workers 2 examples/tune_layer.py
 
 The data is the set of 8x8 images that scikit-learn bundles, read in steps of `--pixels`
-pixels, row by row. The first trials give every layer its default numbers, so that none is left
-out; the others are drawn from the search space, layer, width, momentum, step size, beta,
-restart period and learning rate at once. Of the training images 256 are held out and decide;
+pixels, row by row. The first trials give every layer its defaults, so that none is left out;
+the others are drawn from the search space, layer, width, learning rate and the layer's own
+hyperparameters at once. Of the training images 256 are held out and decide;
 the test images are used once, by the winner, after the search.
 
-The output directory receives what `keras_momentum_rnn.tuning.tune` writes: results.csv and
-results.json (all trials), heat_map.png (momentum and step size), parallel_coordinates.png and
-best.keras, and table.txt, the table. After an interruption the same command goes on.
+The output directory receives what `keras_momentum_rnn.tuning.tune` writes, results.csv and
+results.json (all trials) and best.keras, and table.txt, the table. After an interruption the
+same command goes on.
 """
 
 import argparse
@@ -25,7 +24,8 @@ from rich.console import Console
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from keras_momentum_rnn.tuning import MomentumHyperModel, available_layers, tune
+from keras_momentum_rnn.layers.registry import available_layers, our_layers
+from keras_momentum_rnn.tuning import MomentumHyperModel, tune
 
 STRATEGIES = ("random", "bayesian")
 BATCH = 64
@@ -63,7 +63,7 @@ def main(argv=None):
     images, labels = test
     found = model.predict(images, verbose=0).argmax(-1)
     print(f"{results.best.line()}\nof {len(labels)} test images {(found == labels).mean():.1%}")
-    print(f"The pictures, all trials and best.keras are in {options.output}")
+    print(f"All trials and best.keras are in {options.output}")
 
 
 def parse(argv):
@@ -90,19 +90,16 @@ def positive(text):
 
 def searched_layers():
     """Return LSTM and all of ours that need no `rule`, by name."""
-    ours = [
-        name
-        for name, layer in available_layers().items()
-        if layer.__module__.startswith("keras_momentum_rnn") and not name.startswith("Rule")
-    ]
-    return ["LSTM", *ours]
+    return ["LSTM", *(name for name, layer in our_layers().items() if not layer.needs_rule)]
 
 
 def defaults(layer):
-    """Return the numbers that a layer has unless told otherwise, as a first trial."""
-    numbers = ("momentum", "step_size", "beta", "restart_period")
-    parameters = inspect.signature(available_layers()[layer]).parameters
-    own = {name: parameters[name].default for name in numbers if name in parameters}
+    """Return the hyperparameters that a layer has unless told otherwise, as a first trial."""
+    layer_class = available_layers()[layer]
+    arguments = inspect.signature(layer_class).parameters
+    declared = getattr(layer_class, "hyperparameters", {}).items()
+    searched = [name for name, hyperparameter in declared if hyperparameter.search is not None]
+    own = {name: arguments[name].default for name in searched}
     return {"layer": layer, "units": 32, "learning_rate": 0.005, **own}
 
 

@@ -5,13 +5,36 @@ class, so that every argument of the installed Keras is accepted, in its order, 
 `help`.
 """
 
+import difflib
 import inspect
+import numbers
 
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 
 # Keras accepts it for LSTM and GRU without listing it.
 UNLISTED = ("implementation",)
+# Keras accepts these for every layer, and lists few of them.
+OF_EVERY_LAYER = (
+    *UNLISTED,
+    "name",
+    "dtype",
+    "trainable",
+    "autocast",
+    "activity_regularizer",
+    "input_shape",
+    "batch_input_shape",
+    "batch_shape",
+    "input_dim",
+    "input_dtype",
+    "return_state",
+    "return_sequences",
+    "go_backwards",
+    "stateful",
+    "unroll",
+    "zero_output_for_mask",
+    "time_major",
+)
 UNITS = inspect.Parameter("units", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 REST = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
 
@@ -79,20 +102,29 @@ def keras_parameters(keras_class, cell_class):
     return parameters
 
 
-def bound(keras_class, cell_class, args, kwargs):
+def bound(owner, keras_class, cell_class, args, kwargs):
     """Return the arguments of a call as one dict, checked.
 
-    They are those of `keras_class`, for a cell of the class `cell_class`.
+    Args:
+        owner: the class that is called, ours.
+        keras_class: the Keras class whose arguments it takes, or None.
+        cell_class: its cell's class.
+        args, kwargs: what was passed.
     """
-    if wrong := sorted({*cell_class.left_out} & {*kwargs}):
-        raise ValueError(
-            f"{cell_class.__name__} takes no `{wrong[0]}`, which its equation has no place "
-            f"for. Received: {wrong[0]}={kwargs[wrong[0]]!r}"
-        )
+    refuse_unknown(owner, cell_class, kwargs)
     parameters = keras_parameters(keras_class, cell_class)
-    given = inspect.Signature([*parameters.values()]).bind(*args, **kwargs)
+    try:
+        given = inspect.Signature([*parameters.values()]).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{owner.__name__}: {error}") from None
     arguments = {**cell_class.other_defaults, **given.arguments}
     arguments.update(arguments.pop("kwargs", {}))
+    if isinstance(arguments.get("activation"), numbers.Number):
+        raise ValueError(
+            f"`activation` of {owner.__name__}, the second positional argument as in Keras, "
+            f"must be a function or its name. Pass {keywords_of(owner)} by keyword. "
+            f"Received: activation={arguments['activation']!r}"
+        )
     arguments["units"] = checked_count("units", arguments["units"])
     for name in ("dropout", "recurrent_dropout"):
         if name in arguments:
@@ -100,6 +132,32 @@ def bound(keras_class, cell_class, args, kwargs):
     if "use_cudnn" in arguments:
         checked_choice("use_cudnn", arguments["use_cudnn"], ("auto", True, False))
     return arguments
+
+
+def refuse_unknown(owner, cell_class, kwargs):
+    """Raise a `ValueError` that names the nearest argument, if one is not known."""
+    names = [name for name in inspect.signature(owner).parameters if name != "kwargs"]
+    for name, value in kwargs.items():
+        if name in cell_class.left_out:
+            raise ValueError(
+                f"{owner.__name__} takes no `{name}`, which its equation has no place "
+                f"for. Received: {name}={value!r}"
+            )
+        if name == "rule" and owner.rule_class is not None:
+            take_rule(owner, value, {})
+        if name not in (*names, *OF_EVERY_LAYER):
+            nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+            hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
+            raise ValueError(
+                f"{owner.__name__} has no argument `{name}`.{hint} Received: {name}={value!r}"
+            )
+
+
+def keywords_of(owner):
+    """Return the names of a class's own keyword arguments, as text."""
+    rule_class = owner.rule_class
+    names = rule_parameters(rule_class) if rule_class else ["rule"]
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def take_rule(cls, rule, arguments):

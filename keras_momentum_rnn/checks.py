@@ -37,3 +37,11 @@ def checked_choice(name, value, choices):
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise ValueError(f"`{name}` must be one of {list(choices)}. Received: {name}={value!r}")
     return value
+
+
+def checked_seed(seed):
+    """Return `seed` as an int, or None, or raise a `ValueError` if it is neither."""
+    whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
+    if seed is not None and not whole:
+        raise ValueError(f"`seed` must be an integer or None. Received: seed={seed!r}")
+    return None if seed is None else int(seed)

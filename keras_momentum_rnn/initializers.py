@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_momentum_rnn.checks import checked, checked_count
+from keras_momentum_rnn.checks import checked, checked_count, checked_seed
 from keras_momentum_rnn.rotations import packed, packed_size
 from keras_momentum_rnn.rules import register
 
@@ -32,7 +32,8 @@ class ForgetGateBias(keras.initializers.Initializer):
         value: float, at the forget gate. Defaults to 1.
 
     Raises:
-        ValueError: when called with a shape other than `(4 units,)`.
+        ValueError: if `value` is no finite number, or when called with a shape other than
+            `(4 units,)`.
 
     Example:
 
@@ -43,7 +44,7 @@ class ForgetGateBias(keras.initializers.Initializer):
     """
 
     def __init__(self, value=1.0):
-        self.value = float(value)
+        self.value = checked("value", value, above=-math.inf)
 
     def __call__(self, shape, dtype=None):
         shape = tuple(shape)
@@ -69,8 +70,8 @@ class SeededInitializer(keras.initializers.Initializer):
     """
 
     def __init__(self, seed=None):
-        self._given_seed = seed
-        self.seed = random.randint(1, 10**9) if seed is None else seed
+        self._given_seed = checked_seed(seed)
+        self.seed = random.randint(1, 10**9) if seed is None else self._given_seed
 
     def __call__(self, shape, dtype=None):
         """Return a tensor.

@@ -52,9 +52,9 @@ class RuleLayer(keras.layers.RNN):
         cls.__signature__ = FullSignature(cls.keras_layer, cls.cell_class, cls)
         delegate(cls, [*cell_arguments(cls.cell_class), "rule"], "cell")
 
-    def __init__(self, units, *args, **kwargs):
+    def __init__(self, *args, **kwargs):
         cell_class = self.chosen_cell()
-        arguments = bound(self.keras_layer, cell_class, (units, *args), kwargs)
+        arguments = bound(type(self), self.keras_layer, cell_class, args, kwargs)
         use_cudnn = "auto"
         if takes_use_cudnn(self.keras_layer):
             use_cudnn = arguments.pop("use_cudnn", use_cudnn)
@@ -73,6 +73,7 @@ class RuleLayer(keras.layers.RNN):
 
     def build(self, sequences_shape, initial_state_shape=None):
         super().build(sequences_shape, initial_state_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
         layers = {}
         if self.use_cudnn is not False and current_device() == "gpu":
             layers = stock_layers(self.cell, self.stateful)

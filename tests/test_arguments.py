@@ -1,6 +1,7 @@
 """Arguments: bad ones are refused with their value, good ones reach the config."""
 
 import inspect
+import re
 
 import keras
 import numpy as np
@@ -67,10 +68,81 @@ def test_foreign_numbers_and_rules_are_refused():
         kmr.RuleLSTM(4, rule="adam")
 
 
+@pytest.mark.parametrize(
+    "layer, wrong, right",
+    [
+        (kmr.MomentumLSTM, "mu", "momentum"),
+        (kmr.MomentumLSTM, "momentun", "momentum"),
+        (kmr.AdamLSTM, "betta", "beta"),
+        (kmr.SRGRU, "stepsize", "step_size"),
+        (kmr.DTRIV, "rebase_evry", "rebase_every"),
+        (kmr.RMSPropRNNCell, "eps", "epsilon"),
+    ],
+)
+def test_a_misspelt_argument_names_the_nearest(layer, wrong, right):
+    message = f"{layer.__name__} has no argument `{wrong}`. Did you mean `{right}`"
+    with pytest.raises(ValueError, match=message):
+        layer(4, **{wrong: 0.9})
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+def test_messages_name_the_layer_and_the_shapes_of_its_user(case):
+    name = case.layer_class.__name__
+    with pytest.raises(TypeError, match=f"^{name}: missing a required argument: 'units'"):
+        case.layer_class()
+    if "activation" in inspect.signature(case.layer_class).parameters:
+        with pytest.raises(ValueError, match=rf"of {name}.*by keyword.*activation=0.6"):
+            case.layer_class(4, 0.6)
+    layer = case.layer()
+    layer.build((2, 5, 3))
+    with pytest.raises(ValueError, match=r"axis -1 .* value 3, .* shape \(2, 5, 7\)"):
+        layer(np.zeros((2, 5, 7), "float32"))
+
+
+@pytest.mark.parametrize(
+    "layer, numbers",
+    [
+        (kmr.AdamLSTM, {"epsilon": 1e-46}),
+        (kmr.AdamLSTM, {"epsilon": 1e-39}),
+        (kmr.MomentumLSTM, {"step_size": 1e-200}),
+        (kmr.MomentumLSTM, {"step_size": 1e200}),
+        (kmr.RMSPropGRU, {"step_size": 10**400}),
+        (kmr.MomentumRNN, {"momentum": 1e-60}),
+        (kmr.SRLSTM, {"restart_period": 10**30}),
+    ],
+    ids=str,
+)
+def test_numbers_that_a_float32_cannot_hold_are_refused(layer, numbers):
+    ((name, value),) = numbers.items()
+    received = re.escape(f"Received: {name}={value}")
+    with pytest.raises(ValueError, match=f"`{name}` must be.*{received}"):
+        layer(4, **numbers)
+
+
+@pytest.mark.parametrize("layer", [kmr.AdamLSTM, kmr.RMSPropRNN], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("step_size", [1e-30, 1e30])
+def test_extreme_step_sizes_are_computed_as_they_are(layer, step_size):
+    """The squares in a gradient by hand would leave float32."""
+    layer = layer(4, step_size=step_size, return_state=True)
+    x = np.ones((1, 3, 2), "float32")
+    _, *states = layer(x)
+    assert all(np.isfinite(keras.ops.convert_to_numpy(s)).all() for s in states)
+    plan = layer.plan()
+    assert plan.path == "step"
+
+
+def test_rules_by_name_or_class_get_a_hint():
+    for rule in ("Adam", kmr.rules.Adam):
+        with pytest.raises(ValueError, match=r"`rule` must be .*, such as rules\.Adam\(\)"):
+            kmr.RuleLSTM(4, rule=rule)
+
+
 @pytest.mark.parametrize("name", ["activation", "recurrent_constraint"])
 @pytest.mark.parametrize("part", [kmr.DTRIV, kmr.DTRIVCell], ids=lambda c: c.__name__)
 def test_arguments_without_a_meaning_are_refused(part, name):
-    with pytest.raises(ValueError, match=f"takes no `{name}`.*Received: {name}='relu'"):
+    with pytest.raises(
+        ValueError, match=f"{part.__name__} takes no `{name}`.*Received: {name}='relu'"
+    ):
         part(4, **{name: "relu"})
 
 

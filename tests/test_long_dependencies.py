@@ -8,10 +8,13 @@ import runpy
 from pathlib import Path
 
 import keras
-import long_dependencies
 import numpy as np
 import pytest
 from harness import array
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+
+import long_dependencies
 from matplotlib.figure import Figure
 from momentum_table import Row, chosen_rate, looks_of, pilot_table, row_of, table
 
@@ -61,7 +64,7 @@ def test_momentum_warms_up_and_has_both_forms():
     for name, expected in {"0": (0, 0), "0.98N": (0.9, 0.98), "0.98M": (0.9, 0.98)}.items():
         row = rows[f"SimpleRNN {name}"]
         assert row_of(str(row)) == row
-        optimizer = setup_of(options, row, 0.01).new_optimizer()
+        optimizer = setup_of(options, row, 0.01).optimizer
         assert optimizer.nesterov == (row.form == "N")
         assert float(optimizer.learning_rate) == pytest.approx(0.01)
         momenta = []
@@ -77,7 +80,7 @@ def test_rows_differ_by_the_end_of_the_default_pilot():
     assert options.pilot < options.updates
     found = set()
     for row in long_dependencies.rows(options):
-        optimizer = setup_of(options, row, updates=options.pilot).new_optimizer()
+        optimizer = setup_of(options, row, updates=options.pilot).optimizer
         optimizer.iterations.assign(options.pilot - 1)
         found.add((float(optimizer.momentum), optimizer.nesterov))
     assert len(found) == 7
@@ -112,7 +115,7 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     task = long_dependencies.load(options)
     setup = setup_of(options, Row("SimpleRNN", 0.98, "N"), rate=0.5)
     run = training.new_run("parts", 0, setup)
-    training.train(run, setup, task, tmp_path / "whole")
+    training.train(run, setup, task, tmp_path / "whole", {})
 
     def trained_at_once(callbacks, epochs_at_once):
         keras.utils.set_random_seed(0)
@@ -138,9 +141,9 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     parts = training.new_run("parts", 0, setup)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(np, "savez", killed)
-        training.train(parts, setup, task, tmp_path / "parts")
+        training.train(parts, setup, task, tmp_path / "parts", {})
     parts = training.new_run("parts", 0, setup)
-    training.train(parts, setup, task, tmp_path / "parts")
+    training.train(parts, setup, task, tmp_path / "parts", {})
     same_curves(parts, run)
 
 

@@ -24,7 +24,7 @@ def test_layers_train_as_the_paper_says():
     for name, setup in found.setups.items():
         rate, clipnorm = (0.01, 0.1) if name == "NestedLSTM" else (1e-3, 0.5)
         assert (setup.batch_size, setup.epochs) == (32, 60)
-        optimizer = setup.new_optimizer()
+        optimizer = setup.optimizer
         assert float(optimizer.learning_rate) == pytest.approx(rate)
         assert optimizer.global_clipnorm == clipnorm
         (layer,) = setup.new_layers()

@@ -28,6 +28,8 @@ def test_it_searches_and_the_winner_predicts(tmp_path, capsys):
     trials = json.loads((tmp_path / "results.json").read_text())["trials"]
     assert [trial["layer"] for trial in trials] == ["NAGRNN", "RMSPropRNN"]
     assert trials[1]["values"]["beta"] == 0.9 and trials[1]["values"]["step_size"] == 0.6
+    defaults = {"parametrization": "expm", "rebase_every": None, "step_size": 0.9}
+    assert example.defaults("NAGDTRIV").items() > defaults.items()
     assert "RMSPropRNN" in (tmp_path / "table.txt").read_text()
     images, labels = example.load(8)[2]
     model = keras.saving.load_model(tmp_path / "best.keras")

@@ -1,12 +1,21 @@
 """A search that costs next to nothing: its hypermodel trains no model."""
 
+import gc
 from unittest import mock
 
 import keras
-import keras_tuner
 import numpy as np
+import pytest
 
-from keras_momentum_rnn.tuning import plots, tune
+pytest.importorskip("keras_tuner", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("scipy", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("sklearn", reason="keras_momentum_rnn.tuning needs it")
+
+import keras_tuner
+
+from keras_momentum_rnn.tuning import tune
 
 
 class Scripted(keras_tuner.HyperModel):
@@ -48,12 +57,10 @@ def score_of(values):
 
 def search(directory, events=None, hypermodel=None, **options):
     options = {"max_trials": 4, "verbose": 0, **options}
-    with mock.patch.multiple(plots, plot_heat_map=nothing, plot_parallel_coordinates=nothing):
-        return tune(hypermodel or Scripted(events), directory=directory, **options)
-
-
-def nothing(results):
-    """Draw no picture: a picture takes longer than a search."""
+    hypermodel = Scripted(events) if hypermodel is None else hypermodel
+    # keras-tuner collects garbage before it builds a model, which takes longer than the search.
+    with mock.patch.object(gc, "collect"):
+        return tune(hypermodel, directory=directory, **options)
 
 
 def numbers(results):

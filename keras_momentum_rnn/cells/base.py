@@ -13,7 +13,6 @@ from keras_momentum_rnn.arguments import (
     rule_parameters,
     take_rule,
 )
-from keras_momentum_rnn.checks import checked_count
 
 
 class RuleCell:
@@ -55,13 +54,15 @@ class RuleCell:
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
         delegate(cls, rule_parameters(cls.rule_class), "rule")
 
-    def __init__(self, units, *args, rule=None, **kwargs):
+    def __init__(self, *args, rule=None, **kwargs):
         rule = take_rule(type(self), rule, kwargs)
+        cls = type(self)
+        arguments = bound(cls, self.keras_cell, cls, args, kwargs)
+        units = arguments["units"]
         if self.keras_cell is None:
-            super().__init__(*args, **kwargs)
-            self.units = checked_count("units", units)
-        else:
-            super().__init__(**bound(self.keras_cell, type(self), (units, *args), kwargs))
+            del arguments["units"]
+        super().__init__(**arguments)
+        self.units = units
         self.rule = rule
         self._set_states(self.own_states())
 

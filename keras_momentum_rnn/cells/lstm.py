@@ -31,9 +31,9 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     recurrence_name = "lstm"
     cheap_steps = True
 
-    def __init__(self, units, *args, use_recurrent_bias=False, **kwargs):
+    def __init__(self, *args, use_recurrent_bias=False, **kwargs):
         checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
         self.use_recurrent_bias = use_recurrent_bias
         self.recurrent_bias = None
         # What a linear rule adds to a step takes longer to compute again than to store.

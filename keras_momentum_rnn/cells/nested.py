@@ -19,9 +19,9 @@ class NestedCell(RuleLSTMCell):
     extends_keras_cell = False
     cheap_steps = False
 
-    def __init__(self, units, *args, memory=None, rule=None, **kwargs):
+    def __init__(self, *args, memory=None, rule=None, **kwargs):
         rule = rules.Identity() if rule is None else rule
-        super().__init__(units, *args, rule=rule, **kwargs)
+        super().__init__(*args, rule=rule, **kwargs)
         self.memory = self._copied(memory)
         inner = self.memory.state_size
         inner = [inner] if isinstance(inner, int) else list(inner)

@@ -49,7 +49,6 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
 
     def __init__(
         self,
-        units,
         *args,
         parametrization="expm",
         initial_rotation="base",
@@ -60,7 +59,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         checked_choice("parametrization", parametrization, tuple(PARAMETRIZATIONS))
         checked_choice("initial_rotation", initial_rotation, ("base", "skew"))
         multiplier = checked("recurrent_lr_multiplier", recurrent_lr_multiplier, above=0)
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
         # Keras's cell has one, which the equation has no place for.
         self.activation = keras.activations.linear
         self.parametrization = parametrization

@@ -18,9 +18,9 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
 
     keras_cell = keras.layers.SimpleRNNCell
 
-    def __init__(self, units, *args, parameterization="input", **kwargs):
+    def __init__(self, *args, parameterization="input", **kwargs):
         checked_choice("parameterization", parameterization, ("input", "hidden"))
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
         self.parameterization = parameterization
 
     @property

@@ -13,18 +13,15 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import keras
 from rich import print
-from rich import progress as bars
 
-from keras_momentum_rnn.experiments import devices, report, summary, training
+from keras_momentum_rnn.atomic_files import differences, replaced
+from keras_momentum_rnn.experiments import devices, report, runner, summary, training
 from keras_momentum_rnn.experiments.constant import constant_scores
-from keras_momentum_rnn.experiments.settings import check_same, surroundings
+from keras_momentum_rnn.experiments.results_file import ResultsFile, surroundings
 from keras_momentum_rnn.tasks import Task
-from keras_momentum_rnn.writing import differences, read_results, replaced, write_json
 
 # Seconds after which report and pictures are written again, while runs go on.
 REPORT_EVERY = 120
@@ -47,7 +44,8 @@ SCHEMA = {
         "layer": "the name in the comparison",
         "seed": "of weights, dropout and the order of samples",
         "parameters": "of the model, the trained ones",
-        "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source",
+        "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source; "
+        "recurrent_optimizer, that of S, where an orthogonal layer has one",
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a loss that is no number ended it",
@@ -64,7 +62,7 @@ class Comparison:
 
     Attributes:
         task: `Task`.
-        setups: dict from the names of layers to a `Setup` each.
+        setups: dict from the names of layers to a `tasks.Recipe` each.
         seeds: int, how many runs of each.
         output: directory of the results.
         budget: dict, what the results file says of the budget.
@@ -73,6 +71,7 @@ class Comparison:
         devices: int, over how many the batches are divided.
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
+        claims: `Claim`s, on which the report gives a verdict.
         epochs_at_once: int, after how many epochs a run makes way for the others of its seed,
             so that all stand side by side early; None for all epochs.
     """
@@ -86,6 +85,7 @@ class Comparison:
     command: str
     devices: int = 1
     sections: tuple = ()
+    claims: tuple = ()
     epochs_at_once: int | None = None
 
     def settings(self):
@@ -124,79 +124,80 @@ def compare(comparison):
 
     Raises:
         ValueError: if the directory holds runs with other settings, or a results.json that
-            is no JSON.
+            is no results file.
         OSError: if a file cannot be written.
     """
-    output, path = Path(comparison.output), Path(comparison.output) / "results.json"
-    results = read_results(path, {"settings": comparison.settings(), "runs": []})
-    check_settings(results, comparison)
-    devices.check(comparison.task, comparison.setups, comparison.devices)
-    output.mkdir(parents=True, exist_ok=True)
-    if "constant" not in results:
-        results["constant"] = constant_of(comparison)
-    write_results(results, comparison)
-    with progress_bar() as progress:
-        train_all(results, comparison, progress)
-    keep_best(results, output)
-    text = report.write(results, output, comparison.title, comparison.sections)
-    print(summary.table(results, comparison.title))
-    print(text.partition("## What is seen")[2].partition("\n## ")[0].strip())
+    task, setups, output = comparison.task, comparison.setups, Path(comparison.output)
+    results = ResultsFile(
+        folder=output,
+        settings=comparison.settings(),
+        command=comparison.command,
+        key=("layer", "seed"),
+        done=lambda run: len(run["curve"]),
+        complete=completed,
+        check=lambda runs: other_setups(runs, setups),
+    )
+    devices.check(task, setups, comparison.devices)
+    constant = results.content.get("constant")
+    results.write(constant=constant_of(comparison) if constant is None else constant)
+    written = time.monotonic()
+
+    def train(run, until, folder, after):
+        with devices.distributed(comparison.devices):
+            setup = setups[run["layer"]]
+            training.train(run, setup, task, folder, results.settings, after, until)
+
+    def write_report():
+        report.write(
+            results.content, output, comparison.title, comparison.sections, comparison.claims
+        )
+
+    def between():
+        nonlocal written
+        if time.monotonic() - written > REPORT_EVERY:
+            write_report()
+            written = time.monotonic()
+
+    runner.finish(
+        turns(comparison),
+        results,
+        train,
+        whole=lambda run: setups[run["layer"]].epochs,
+        label=lambda run: f"{run['layer']}, seed {run['seed']}",
+        sentence=lambda run: summary.sentence(run, task.metric),
+        between=between,
+    )
+    keep_best(results)
+    write_report()
+    print(summary.table(results.content, comparison.title))
+    print(report.seen(results.content, comparison.claims))
     print(f"report.md, results.json and pictures are in {output}")
-    return results
-
-
-def train_all(results, comparison, progress):
-    """Bring every run to its end; keep results, and now and then the report, up to date."""
-    setups, output, written = comparison.setups, Path(comparison.output), time.monotonic()
-    records = {(run["layer"], run["seed"]): run for run in results["runs"]}
-    total = comparison.seeds * sum(setup.epochs for setup in setups.values())
-    bar = progress.add_task("", total=total)
-    for name, seed, until in turns(comparison):
-        setup, folder = setups[name], run_folder(output, name, seed)
-        run = records.get((name, seed))
-        if run is None or not training.ended(run, until):
-            label = f"{name}, seed {seed}"
-            progress.update(bar, description=label)
-            run = training.new_run(name, seed, setup)
-            # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
-            keras.utils.clear_session()
-            with devices.distributed(comparison.devices):
-                task, after_epoch = comparison.task, partial(progress.advance, bar)
-                training.train(run, setup, task, folder, after_epoch, until)
-            records[name, seed] = run
-            results["runs"] = list(records.values())
-            write_results(results, comparison)
-            progress.console.print(f"{label}: {summary.sentence(run, comparison.task.metric)}")
-            if time.monotonic() - written > REPORT_EVERY:
-                report.write(results, output, comparison.title, comparison.sections)
-                written = time.monotonic()
-        if training.ended(run, setup.epochs):
-            training.remove_state(folder)
+    return results.content
 
 
 def turns(comparison):
-    """Yield layer, seed and the epoch to which its run is brought, in this order."""
+    """Yield runs that have not begun and the epochs to which they are brought, in order."""
     setups, at_once = comparison.setups, comparison.epochs_at_once
     if at_once is None:
         for name, setup in setups.items():
             for seed in range(comparison.seeds):
-                yield name, seed, setup.epochs
+                yield training.new_run(name, seed, setup), setup.epochs
         return
     longest = max(setup.epochs for setup in setups.values())
     for seed in range(comparison.seeds):
         for epoch in range(at_once, longest + at_once, at_once):
             for name, setup in setups.items():
-                yield name, seed, min(epoch, setup.epochs)
+                yield training.new_run(name, seed, setup), min(epoch, setup.epochs)
 
 
-def check_settings(results, comparison):
-    """Raise a `ValueError` if there are runs with other settings."""
-    different = differences(results["settings"], comparison.settings())
-    for run in results["runs"]:
-        setup = comparison.setups.get(run["layer"])
-        if setup is not None:
-            different += differences(run["setup"], setup.described())
-    check_same(comparison.output, different)
+def other_setups(runs, setups):
+    """Return lines on what differs between runs and the setups of their layers."""
+    return [
+        line
+        for run in runs
+        if run["layer"] in setups
+        for line in differences(run["setup"], setups[run["layer"]].described())
+    ]
 
 
 def constant_of(comparison):
@@ -206,37 +207,17 @@ def constant_of(comparison):
     return constant_scores(comparison.task, batch_size)
 
 
-def write_results(results, comparison):
-    commands = [*results.get("commands", []), comparison.command]
-    results["commands"] = list(dict.fromkeys(commands))
-    results["summary"] = summary.rows(results)
-    results["best"] = summary.best(results)
-    ordered = {name: results[name] for name in SCHEMA}
-    write_json(Path(comparison.output) / "results.json", ordered)
+def completed(results):
+    """Return all that results.json holds, see `SCHEMA`."""
+    found = {"constant": results["settings"]["chance"], **results}
+    found |= {"summary": summary.rows(results), "best": summary.best(results)}
+    return {name: found[name] for name in SCHEMA}
 
 
-def run_folder(output, layer, seed):
-    return Path(output) / "runs" / f"{layer}-{seed}"
-
-
-def keep_best(results, output):
+def keep_best(results):
     """Copy the best model of all, if it was trained here and not only its record kept."""
-    best = results["best"]
-    model = best and run_folder(output, best["layer"], best["seed"]) / "best.keras"
+    best = results.content["best"]
+    model = best and results.run_folder(best) / "best.keras"
     if model and model.exists():
-        with replaced(output / "best.keras") as path:
+        with replaced(results.folder / "best.keras") as path:
             shutil.copyfile(model, path)
-
-
-def progress_bar(unit="epoch"):
-    """Return a bar that shows how much is done, the elapsed and the remaining time."""
-    return bars.Progress(
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(bar_width=14),
-        bars.TextColumn(unit),
-        bars.MofNCompleteColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-        speed_estimate_period=600,
-    )

@@ -190,9 +190,9 @@ class SRLSTM(RuleLSTM):
 
     cell_class = cells.SRLSTMCell
 
-    def __init__(self, units, *args, formulation="paper", **kwargs):
+    def __init__(self, *args, formulation="paper", **kwargs):
         self.formulation = checked_choice("formulation", formulation, ("paper", "released"))
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
 
     def chosen_cell(self):
         return cells.SRLSTMCell if self.formulation == "paper" else cells.ReleasedSRLSTMCell

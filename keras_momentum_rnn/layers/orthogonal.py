@@ -129,9 +129,9 @@ class RuleDTRIV(RuleLayer):
     needs_rule = True
     own_hyperparameters: ClassVar = {"rebase_every": REBASE_EVERY}
 
-    def __init__(self, units, *args, rebase_every=None, **kwargs):
+    def __init__(self, *args, rebase_every=None, **kwargs):
         self.rebase_every = REBASE_EVERY.checked("rebase_every", rebase_every)
-        super().__init__(units, *args, **kwargs)
+        super().__init__(*args, **kwargs)
 
     def call(self, sequences, initial_state=None, mask=None, training=False):
         if training and self.rebase_every is not None:

@@ -1,17 +1,24 @@
 """Hyperparameter search over recurrent layers, with keras-tuner. Needs the extra `tuner`."""
 
-from keras_momentum_rnn.tuning import requirements
+import keras
 
-requirements.check()
+from keras_momentum_rnn import requirements
+
+MODULES = {
+    "keras_tuner": "keras-tuner",
+    "rich": "rich",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+}
+if keras.config.backend() == "tensorflow":
+    # keras-tuner imports it in every trial on this backend, and does not require it.
+    MODULES["tensorboard"] = "tensorboard"
+requirements.check("keras_momentum_rnn.tuning", "tuner", MODULES)
 
 from keras_momentum_rnn.tuning.first_trials import PAPER_SETTINGS, paper_trials  # noqa: E402
 from keras_momentum_rnn.tuning.hypermodel import MomentumHyperModel  # noqa: E402
-from keras_momentum_rnn.tuning.plots import (  # noqa: E402
-    plot_heat_map,
-    plot_parallel_coordinates,
-)
-from keras_momentum_rnn.tuning.results import Results, Row  # noqa: E402
-from keras_momentum_rnn.tuning.search import load_results, tune  # noqa: E402
+from keras_momentum_rnn.tuning.results import Results, Row, load_results  # noqa: E402
+from keras_momentum_rnn.tuning.search import tune  # noqa: E402
 from keras_momentum_rnn.tuning.space import available_layers, suggest_layer  # noqa: E402
 
 __all__ = [
@@ -22,8 +29,6 @@ __all__ = [
     "available_layers",
     "load_results",
     "paper_trials",
-    "plot_heat_map",
-    "plot_parallel_coordinates",
     "suggest_layer",
     "tune",
 ]

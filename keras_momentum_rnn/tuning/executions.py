@@ -8,16 +8,16 @@ import keras_tuner
 from keras_tuner.errors import FailedTrialError
 
 from keras_momentum_rnn.tuning.memory import freed_graphs
-from keras_momentum_rnn.writing import read_json, write_json
+from keras_momentum_rnn.tuning.state import EMPTY, read_record, write_record
 
-# A trial that ended its process as often as this is taken for what ends it.
+# A trial whose process was killed this often fails: it is probably what ends the process.
 ATTEMPTS = 3
 
 
 class Executions(keras_tuner.HyperModel):
     """A hypermodel, each execution of whose trials has a seed of its own and a record.
 
-    All trials share the seeds, so that they differ by their numbers alone.
+    All trials share the seeds, so that they differ by their hyperparameters alone.
 
     Args:
         inner: `keras_tuner.HyperModel`, or a function of `hp` that returns a model.
@@ -27,38 +27,46 @@ class Executions(keras_tuner.HyperModel):
 
     def __init__(self, inner, objective, seed):
         super().__init__()
-        self.inner = inner
+        is_hypermodel = isinstance(inner, keras_tuner.HyperModel)
+        if not is_hypermodel and not callable(inner):
+            raise ValueError(
+                "`hypermodel` must be a keras_tuner.HyperModel, or a function of `hp` that "
+                f"returns a compiled model. Received: hypermodel={inner!r}"
+            )
+        self.make = inner.build if is_hypermodel else inner
+        self.train = inner.fit if is_hypermodel else super().fit
         self.objective = objective
         self.seed = seed
-        self.path = None
-        self.record = {"executions": []}
+        self.folder = None
+        self.record = dict(EMPTY)
 
     def begin(self, folder):
         """Begin a trial, and note so: a kill leaves the note."""
-        self.path = f"{folder}/record.json"
-        attempts = read_json(self.path, {}).get("attempts", 0) + 1
-        self.record = {"attempts": attempts, "executions": [], "error": None}
-        write_json(self.path, self.record)
+        self.folder = folder
+        attempts = read_record(folder)["attempts"] + 1
+        self.record = {**EMPTY, "attempts": attempts, "executions": []}
+        write_record(folder, self.record)
 
     def end(self, error):
         self.record["error"] = error
-        write_json(self.path, self.record)
+        write_record(self.folder, self.record)
 
     def forgive(self):
         """Do not count the attempt: it was the user who ended it."""
-        if self.path is not None:
+        if self.folder is not None:
             self.record["attempts"] -= 1
-            write_json(self.path, self.record)
-
-    def check_attempts(self):
-        attempts = self.record["attempts"]
-        if attempts > ATTEMPTS:
-            raise FailedTrialError(f"The process was killed {ATTEMPTS} times in this trial")
+            write_record(self.folder, self.record)
 
     def build(self, hp):
+        if self.record["attempts"] > ATTEMPTS:
+            raise FailedTrialError(f"The process was killed {ATTEMPTS} times in this trial")
         keras.utils.set_random_seed(self.seed + len(self.record["executions"]))
-        inner = self.inner
-        model = inner.build(hp) if isinstance(inner, keras_tuner.HyperModel) else inner(hp)
+        model = self.make(hp)
+        if not isinstance(model, keras.Model):
+            raise ValueError(
+                "`hypermodel` must build a compiled keras.Model. "
+                f"Received a hypermodel that builds: {model!r}"
+            )
         if model.built and getattr(model, "optimizer", None) is not None:
             # So that a checkpoint's moments find their place.
             model.optimizer.build(model.trainable_variables)
@@ -66,13 +74,10 @@ class Executions(keras_tuner.HyperModel):
 
     def fit(self, hp, model, *args, callbacks=(), **kwargs):
         start = time.perf_counter()
-        # First, so that no weights of a broken model are saved.
+        # First, so that no weights of a diverged model are saved.
         callbacks = [FiniteLoss(), *callbacks]
         with freed_graphs():
-            if isinstance(self.inner, keras_tuner.HyperModel):
-                result = self.inner.fit(hp, model, *args, callbacks=callbacks, **kwargs)
-            else:
-                result = model.fit(*args, callbacks=callbacks, **kwargs)
+            result = self.train(hp, model, *args, callbacks=callbacks, **kwargs)
         score, epochs = score_of(result, self.objective)
         if not math.isfinite(score):
             raise FailedTrialError(f"`{self.objective.name}` is {score}")
@@ -84,7 +89,7 @@ class Executions(keras_tuner.HyperModel):
             "seconds": time.perf_counter() - start,
         }
         self.record["executions"].append(execution)
-        write_json(self.path, self.record)
+        write_record(self.folder, self.record)
         return result
 
 
@@ -99,7 +104,7 @@ def score_of(result, objective):
 
 
 class FiniteLoss(keras.callbacks.Callback):
-    """Fail the trial where the loss is no number, though its accuracy be one."""
+    """Fail the trial where the loss is NaN or infinite, even if the accuracy is not."""
 
     def on_epoch_end(self, epoch, logs=None):
         for name, value in (logs or {}).items():

@@ -1,12 +1,14 @@
 """Trials that a search starts with: the papers' settings, or any of one's own."""
 
 import contextlib
-import math
 
 import keras_tuner
+from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.tasks.recipes import RECIPES
-from keras_momentum_rnn.tuning.values import LOGIT, NUMBERS, logit, plain
+from keras_momentum_rnn.tuning.values import LOGIT, SEARCHED, coded
+
+ROUNDING = 1e-9
 
 # The tasks of Nguyen et al. (2020), each with its name among the recipes and, for copying, the
 # number of blanks.
@@ -19,7 +21,6 @@ TASKS = {
     "copying_2k": ("copying", 2000),
     "adding": ("adding", None),
 }
-SEARCHED = ("momentum", "step_size", "beta", "restart_period", "rebase_every")
 
 
 def published_numbers(task, blanks):
@@ -91,8 +92,7 @@ def completed(trial, space):
         hps.merge([hp])
         if hps.is_active(hp):
             name = hp.name.removesuffix(LOGIT)
-            value = stand_in(hp, left.pop(name)) if name in left else hp.default
-            hps.values[hp.name] = value
+            hps.values[hp.name] = held(hp, left.pop(name)) if name in left else hp.default
     if left:
         active = [name.removesuffix(LOGIT) for name in hps.values]
         raise ValueError(
@@ -102,30 +102,19 @@ def completed(trial, space):
     return hps.values
 
 
-def stand_in(hp, value):
-    """Return a value as the search holds it: the inverse of `values.shown`."""
-    given = value
-    number = NUMBERS.get(plain(hp.name))
-    if value is None and number is not None:
-        value = number.none
-    elif hp.name.endswith(LOGIT):
-        value = logit(value) if 0 < value < 1 else None
-    ends = (getattr(hp, "min_value", None), getattr(hp, "max_value", None))
-    if None in ends:
-        options = list(hp.values)
-        inside = value in options
-        value = options[options.index(value)] if inside else value
+def held(hp, value):
+    """Return a value as the search holds it, checked against the search's range."""
+    if isinstance(hp, (hp_types.Float, hp_types.Int)):
+        low, high = hp.min_value, hp.max_value
+        options = f"[{low}, {high}]"
+        with contextlib.suppress(TypeError, ValueError, ZeroDivisionError):
+            found = coded(hp.name, value)
+            if isinstance(hp, hp_types.Int) and found in range(low, high + 1):
+                return int(found)
+            if isinstance(hp, hp_types.Float) and low - ROUNDING <= found <= high + ROUNDING:
+                return min(max(found, low), high)
     else:
-        options = "[{}, {}]".format(*ends)
-        inside = False
-        with contextlib.suppress(TypeError):
-            inside = ends[0] - 1e-9 <= value <= ends[1] + 1e-9
-            value = min(max(value, ends[0]), ends[1])
-            whole = isinstance(ends[0], int)
-            inside = inside and math.isfinite(value) and (not whole or value == int(value))
-            value = int(value) if whole and inside else value
-    if not inside:
-        raise ValueError(
-            f"`{hp.name}` must be in {options} in a first trial. Received: {given!r}"
-        )
-    return value
+        options, found = list(hp.values), coded(hp.name, value)
+        if found in options:
+            return options[options.index(found)]
+    raise ValueError(f"`{hp.name}` must be in {options} in a first trial. Received: {value!r}")

@@ -4,8 +4,9 @@ import keras
 import keras_tuner
 
 from keras_momentum_rnn.checks import checked_choice, checked_count
+from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.tuning.space import suggest_layer
-from keras_momentum_rnn.tuning.values import MODEL_NUMBERS, ask, checked_spec
+from keras_momentum_rnn.tuning.values import OF_MODELS, ask, checked_spec
 
 TASKS = {
     "classification": (
@@ -71,7 +72,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         *,
         task="classification",
         sequence=False,
-        layers=("LSTM", "MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"),
+        layers=None,
         name=None,
         **arguments,
     ):
@@ -82,10 +83,12 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         self.task = checked_choice("task", task, list(TASKS))
         self.sequence = checked_choice("sequence", sequence, (True, False))
         self.objective = TASKS[self.task][2]
-        self.layers = list(layers)
+        ours = our_layers(family="LSTM").items()
+        ready = ["LSTM", *(name for name, layer in ours if not layer.needs_rule)]
+        self.layers = ready if layers is None else layers
         self.specs = {
-            name: checked_spec(name, arguments.pop(name, number.default))
-            for name, number in MODEL_NUMBERS.items()
+            name: checked_spec(name, arguments.pop(name, hyperparameter.search))
+            for name, hyperparameter in OF_MODELS.items()
         }
         if "return_sequences" in arguments:
             raise ValueError(

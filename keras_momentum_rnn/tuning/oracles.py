@@ -1,6 +1,6 @@
-"""keras-tuner's oracles, which start with given trials and survive the wire."""
+"""keras-tuner's oracles, which start with given trials and tell of those that end."""
 
-import math
+import itertools
 
 import keras_tuner
 
@@ -12,9 +12,11 @@ class Oracle:
 
     `first` holds trials to start with. They replace the values, not the trial, that the
     oracle would have begun with, so that its own accounts (Hyperband's brackets) stay whole.
+    `on_end` is called with each trial that has ended, in the process that chooses them.
     """
 
     first = ()
+    on_end = None
 
     def populate_space(self, trial_id):
         response = super().populate_space(trial_id)
@@ -27,18 +29,9 @@ class Oracle:
 
     @keras_tuner.synchronized
     def end_trial(self, trial):
-        """End a trial, with the values that it began with.
-
-        The wire from a worker rounds floats to single precision, and then a grid search does
-        not find them among its values; it also sorts the space by type.
-        """
-        begun = self.trials[trial.trial_id].hyperparameters
-        ended = trial.hyperparameters
-        if ended is not begun:
-            begun.merge(ended, overwrite=False)
-            begun.values = {**ended.values, **begun.values}
-            trial.hyperparameters = begun
         super().end_trial(trial)
+        if self.on_end is not None:
+            self.on_end(self.trials[trial.trial_id])
 
 
 def is_new(values):
@@ -66,10 +59,9 @@ class GridSearch(Oracle, keras_tuner.oracles.GridSearchOracle):
     """
 
     def populate_space(self, trial_id):
-        space, begun = self.get_space().space, len(self.trials)
-        if begun < grid_size(space):
-            return {"status": "RUNNING", "values": grid_point(space, begun)}
-        return {"status": "STOPPED", "values": None}
+        points = grid(self.get_space().space)
+        values = next(itertools.islice(points, len(self.trials), None), None)
+        return {"status": "STOPPED" if values is None else "RUNNING", "values": values}
 
 
 ORACLES = {
@@ -95,74 +87,33 @@ def make(strategy, *, max_trials, max_epochs, first, space, **arguments):
     if strategy == "bayesian":
         # keras-tuner draws three trials at random for each number, here most of a search.
         own["num_initial_points"] = max(3, max_trials // 3)
-    # A broken trial is no reason to stop; one that breaks the search is no trial's error.
+    # A failed trial is no reason to stop; one that breaks the search is no trial's error.
     oracle = ORACLES[strategy](**own, **arguments, max_consecutive_failed_trials=10**9)
     for trial in first:
         completed(trial, space)
-    oracle.first = [dict(trial) for trial in first]
+    oracle.first = first
     return oracle
 
 
-def count(strategy, max_trials, max_epochs, space):
-    """Return how many trials a search will have."""
-    if strategy == "hyperband":
-        return hyperband_trials(max_epochs)
+def count(strategy, oracle):
+    """Return how many trials a search will have, `None` where Hyperband decides."""
     if strategy == "grid":
-        return min(grid_size(space), max_trials or math.inf)
-    return max_trials
+        points = grid(oracle.get_space().space)
+        return sum(1 for _ in itertools.islice(points, oracle.max_trials))
+    return oracle.max_trials
 
 
-def hyperband_trials(max_epochs, factor=3):
-    """Return the trials of one sweep over keras-tuner's Hyperband brackets."""
-    brackets, epochs = 0, max_epochs
-    while epochs >= 1:
-        epochs /= factor
-        brackets += 1
-    end = math.ceil(1 + math.log(max_epochs, factor))
-    return sum(
-        math.ceil(end / (bracket + 1) * factor ** (bracket - round_number))
-        for bracket in range(brackets)
-        for round_number in range(bracket + 1)
-    )
-
-
-def grid_size(space, values=None):
-    """Return the number of points of the grid over a space, each branch with its numbers.
+def grid(space, values=None):
+    """Yield the values of each point of a grid; those of the last name change fastest.
 
     Args:
         space: list of keras-tuner's hyperparameters, parents before children.
         values: dict, the values of parents that stand before it.
     """
-    hp, options, rest = first_active(space, values or {})
-    if hp is None:
-        return 1
-    if not is_parent(hp, rest):
-        return len(options) * grid_size(rest, values)
-    return sum(grid_size(rest, {**(values or {}), hp.name: option}) for option in options)
-
-
-def grid_point(space, index, values=None):
-    """Return the values at a point of the grid; those of the last name change fastest."""
     values = values or {}
-    hp, options, rest = first_active(space, values)
-    if hp is None:
-        return values
-    for option in options:
-        inside = {**values, hp.name: option}
-        size = grid_size(rest, inside)
-        if index < size:
-            return grid_point(rest, index, inside)
-        index -= size
-    raise IndexError("The grid has no such point.")
-
-
-def first_active(space, values):
-    """Return the first active hyperparameter, its options and what stands after it."""
     for i, hp in enumerate(space):
         if all(condition.is_active(values) for condition in hp.conditions):
-            return hp, list(dict.fromkeys([hp.default, *sorted(hp.values)])), space[i + 1 :]
-    return None, [], []
-
-
-def is_parent(hp, rest):
-    return any(condition.name == hp.name for child in rest for condition in child.conditions)
+            for option in dict.fromkeys([hp.default, *sorted(hp.values)]):
+                yield from grid(space[i + 1 :], {**values, hp.name: option})
+            return
+    yield values

@@ -1,8 +1,6 @@
 """What a search found: rows, files, a table."""
 
 import csv
-import io
-import json
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,30 +10,28 @@ import keras_tuner
 from keras_tuner.engine.hyperparameters import Fixed
 from rich.table import Table
 
-from keras_momentum_rnn.tuning import plots
+from keras_momentum_rnn.atomic_files import replaced, write_json
+from keras_momentum_rnn.tuning import state
 from keras_momentum_rnn.tuning.values import LOGIT, plain, readable
-from keras_momentum_rnn.writing import read_json, replaced, write_json
-
-COMPLETED = "COMPLETED"
 
 
 @dataclass
 class Row:
-    """One trial.
+    """One trial that has ended.
 
     Attributes:
         trial: its name, the number of the trial.
-        status: `"COMPLETED"`, `"FAILED"`, or `"RUNNING"` where it was interrupted.
+        status: `"COMPLETED"` or `"FAILED"`.
         layer: name of the layer, of all in a stack joined by `" + "`.
         values: dict of the hyperparameters, as layers take them.
+        chosen: list of the names that the search chose; the others were fixed.
         score: the objective, mean over executions, or `None`.
         spread: its standard deviation over executions (0 for one), or `None`.
-        chosen: list of the names that the search chose; the others were fixed.
         scores: list of the objective for each execution.
         parameters: number of the model's weights, or `None`.
         epochs: list, the epochs of each execution.
         seconds: the time of all executions.
-        error: the last line of the error of a broken trial, or `None`.
+        error: the last line of the error of a failed trial, or `None`.
     """
 
     trial: str
@@ -53,31 +49,33 @@ class Row:
 
     @property
     def completed(self):
-        return self.status == COMPLETED
+        return self.status == "COMPLETED"
 
-    def numbers(self):
-        """Return the numbers that the search chose as text."""
+    def result(self):
+        """Return the score and its spread, or the error, as text."""
+        if not self.completed:
+            return self.error
+        spread = f" ± {self.spread:.2g}" if len(self.scores) > 1 else ""
+        return f"{self.score:.4g}{spread}"
+
+    def chosen_values(self):
+        """Return what the search chose beside the layer, as text."""
         names = [name for name in self.chosen if plain(name) != "layer"]
-        return " ".join(f"{name}={number(self.values[name])}" for name in names)
+        values = [self.values[name] for name in names]
+        texts = [f"{v:.3g}" if isinstance(v, float) else str(v) for v in values]
+        return " ".join(f"{name}={text}" for name, text in zip(names, texts))
 
     def line(self):
         """Return the row as one line of text."""
-        end = f"{self.score:.4g} ± {self.spread:.2g}" if self.completed else self.error
-        return f"{self.layer} {self.numbers()}: {end} ({self.seconds:.1f} s)"
-
-
-def number(value):
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+        return f"{self.layer} {self.chosen_values()}: {self.result()} ({self.seconds:.1f} s)"
 
 
 def row_of(trial, folder):
     """Return the row of a trial of keras-tuner, whose record is in `folder`."""
-    record = read_json(Path(folder) / "record.json", {})
-    executions = record.get("executions", [])
+    record = state.read_record(folder)
+    executions = record["executions"]
     space, values = trial.hyperparameters.space, trial.hyperparameters.values
-    # In the order of the space, which the wire does not keep for the values.
-    names = [name for name in dict.fromkeys(hp.name for hp in space) if name in values]
-    values = readable({n: values[n] for n in names if not n.startswith("tuner/")})
+    values = readable({n: v for n, v in values.items() if not n.startswith("tuner/")})
     fixed = {hp.name.removesuffix(LOGIT) for hp in space if isinstance(hp, Fixed)}
     row = Row(
         trial=trial.trial_id,
@@ -91,16 +89,42 @@ def row_of(trial, folder):
         seconds=round(sum(execution["seconds"] for execution in executions), 3),
     )
     if row.completed:
-        row.score = statistics.fmean(row.scores)
+        # Without its record, a trial still has keras-tuner's score.
+        row.score = statistics.fmean(row.scores or [trial.score])
         row.spread = statistics.stdev(row.scores) if len(row.scores) > 1 else 0.0
-    elif trial.status == "FAILED":
-        message = record.get("error") or trial.message or "no message"
+    else:
+        message = record["error"] or trial.message or "no message"
         row.error = message.strip().splitlines()[-1]
     return row
 
 
+def load_results(directory):
+    """Return the `Results` of a search, as far as it has come, from its files.
+
+    Args:
+        directory: that of `tune`.
+
+    Raises:
+        ValueError: if `directory` holds no search, or it cannot be read.
+
+    Example:
+
+    >>> from keras_momentum_rnn.tuning import load_results
+    >>> load_results("no/such/folder")
+    Traceback (most recent call last):
+        ...
+    ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
+    """
+    directory, stored = Path(directory), state.load(directory)
+    trials = {trial.trial_id: trial for trial in state.trials_of(stored)}
+    ended = sorted(stored["oracle"]["end_order"] if trials else [], key=int)
+    rows = [row_of(trials[n], directory / state.PROJECT / f"trial_{n}") for n in ended]
+    settings = stored["settings"]
+    return Results(directory, rows, keras_tuner.Objective(*settings["objective"]), settings)
+
+
 class Results:
-    """All trials of a search, and its best model.
+    """All trials of a search that have ended, and its best model.
 
     Args:
         directory: where the search wrote its files.
@@ -124,9 +148,8 @@ class Results:
     def ranked(self):
         """Return the completed rows, the best first."""
         sign = -1 if self.objective.direction == "max" else 1
-        return sorted(
-            (row for row in self.rows if row.completed), key=lambda row: sign * row.score
-        )
+        completed = [row for row in self.rows if row.completed]
+        return sorted(completed, key=lambda row: sign * row.score)
 
     def best_by_layer(self):
         """Return the best completed row of each layer, the best layer first."""
@@ -142,43 +165,36 @@ class Results:
     def table(self):
         """Return a `rich` table, best by layer."""
         table = Table(title=f"Best by layer: {self.objective.name}")
-        for name in ("Layer", "Trials", "Broken", self.objective.name, "Parameters", "Seconds"):
-            left = name == "Layer"
-            table.add_column(name, justify="left" if left else "right", no_wrap=left)
-        table.add_column("Numbers", min_width=22)
+        table.add_column("Layer", no_wrap=True)
+        for name in ("Trials", "Failed", self.objective.name, "Parameters", "Seconds"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("Hyperparameters", min_width=22)
         for row in self.best_by_layer():
             mine = [other for other in self.rows if other.layer == row.layer]
-            spread = f" ± {row.spread:.2g}" if len(row.scores) > 1 else ""
             table.add_row(
                 row.layer,
                 str(len(mine)),
-                str(sum(other.status == "FAILED" for other in mine)),
-                f"{row.score:.4g}{spread}",
-                f"{row.parameters:,}",
+                str(sum(not other.completed for other in mine)),
+                row.result(),
+                "-" if row.parameters is None else f"{row.parameters:,}",
                 f"{row.seconds:.1f}",
-                row.numbers(),
+                row.chosen_values(),
             )
         return table
 
-    def searched(self):
-        """Return the names that the search chose, in any trial."""
-        return list(dict.fromkeys(name for row in self.rows for name in row.chosen))
-
     def write(self):
-        """Write results.csv, results.json and the pictures that the trials allow."""
-        names = list(dict.fromkeys(name for row in self.rows for name in row.values))
-        own = ("trial", "status", "layer", "score", "spread", "parameters", "seconds", "error")
-        # A stack has a layer under each prefix; one layer's name is that of the column.
-        names = [name for name in names if name != "layer"]
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*own, *names])
+        """Write results.csv and results.json."""
+        table = []
         for row in self.rows:
-            writer.writerow(
-                [getattr(row, n) for n in own] + [row.values.get(n, "") for n in names]
-            )
-        with replaced(self.directory / "results.csv") as new:
-            new.write_text(text.getvalue())
+            cells = asdict(row)
+            for name in ("values", "chosen", "scores", "epochs"):
+                del cells[name]
+            table.append({**cells, **row.values, **cells})  # the cells first, and as they are
+        names = dict.fromkeys(name for cells in table for name in cells)
+        with replaced(self.directory / "results.csv") as new, new.open("w") as file:
+            writer = csv.DictWriter(file, list(names), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(table)
         found = {
             "objective": {"name": self.objective.name, "direction": self.objective.direction},
             "versions": {
@@ -190,11 +206,4 @@ class Results:
             "best": self.best and self.best.trial,
             "trials": [asdict(row) for row in self.rows],
         }
-        write_json(self.directory / "results.json", json.loads(json.dumps(found)))
-        for name, figure in (
-            ("heat_map.png", plots.plot_heat_map(self)),
-            ("parallel_coordinates.png", plots.plot_parallel_coordinates(self)),
-        ):
-            if figure is not None:
-                with replaced(self.directory / name) as new:
-                    figure.savefig(new, dpi=120)
+        write_json(self.directory / "results.json", found)

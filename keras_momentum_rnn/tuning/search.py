@@ -1,45 +1,36 @@
 """The search: keras-tuner's tuners with what a long search needs around them."""
 
 import contextlib
+import functools
 import json
-import shutil
 import sys
 from numbers import Integral
 from pathlib import Path
 
 import keras
 import keras_tuner
-from keras_tuner.engine.trial import Trial
 
+from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.checks import checked_choice, checked_count
-from keras_momentum_rnn.tuning import chief, oracles, records
+from keras_momentum_rnn.tuning import oracles, state
 from keras_momentum_rnn.tuning.executions import Executions
-from keras_momentum_rnn.tuning.progress import Progress
-from keras_momentum_rnn.tuning.results import Results, row_of
-from keras_momentum_rnn.writing import read_json, replaced
+from keras_momentum_rnn.tuning.results import load_results, row_of
+from keras_momentum_rnn.tuning.roles import check_address, quiet, role, tuner_id
 
 MAX_TRIALS = 20
 
 
 class Tuner:
-    """Mixin of a tuner of keras-tuner: records each trial, frees its memory, tells of it."""
-
-    after_trial = None
+    """Mixin of a tuner of keras-tuner: records each trial."""
 
     def on_trial_begin(self, trial):
         super().on_trial_begin(trial)
         self.hypermodel.begin(self.get_trial_dir(trial.trial_id))
 
-    def run_trial(self, trial, *args, **kwargs):
-        self.hypermodel.check_attempts()
-        return super().run_trial(trial, *args, **kwargs)
-
     def on_trial_end(self, trial):
         # The wire to the chief leaves the message out.
         self.hypermodel.end(trial.message)
         super().on_trial_end(trial)
-        if self.after_trial is not None:
-            self.after_trial()
 
 
 class PlainTuner(Tuner, keras_tuner.Tuner):
@@ -74,14 +65,14 @@ def tune(
 ):
     """Search, and write what was found.
 
-    Shows a line for each trial, and trial i/N, elapsed, left and best so far. After an
-    interruption the same call goes on: finished trials are kept, the one that was interrupted
-    runs again. A trial that breaks (a loss that is no number, no memory) is recorded, and the
-    search goes on; one that ended its process three times is taken as broken.
+    Prints a line for each trial that ends, with the best score so far. After an interruption
+    the same call goes on: finished trials are kept, the one that was interrupted runs again. A
+    failed trial (NaN loss, out of memory) is recorded as failed, and the search goes on. So is
+    a trial whose process was killed three times.
 
     `directory` receives results.csv and results.json (all trials), best.keras (the best epoch
-    of the best trial), heat_map.png (momentum and step_size), parallel_coordinates.png, and
-    keras-tuner's own files in the folder `trials`.
+    of the best trial), search.json, from which a search goes on, and keras-tuner's own files in
+    the folder `trials`.
 
     Where keras-tuner's variables KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and
     KERASTUNER_ORACLE_PORT are set, this process is the chief or a worker of a distributed
@@ -137,43 +128,16 @@ def tune(
     Reference: Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter
     Optimization"; Nguyen et al. (2020), who searched a grid.
     """
-    checked_choice("strategy", strategy, list(oracles.ORACLES))
-    for name, value in (("epochs", epochs), ("executions", executions)):
-        checked_count(name, value)
-    for name, value in (("patience", patience), ("max_trials", max_trials)):
-        if value is not None:
-            checked_count(name, value)
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"`seed` must be a non-negative integer. Received: seed={seed!r}")
-    if strategy == "hyperband" and max_trials is not None:
-        raise ValueError(
-            "`max_trials` must be None for Hyperband, whose trials follow from `epochs`. "
-            f"Received: max_trials={max_trials}"
-        )
-    if strategy == "grid" and first:
-        raise ValueError(
-            "`first` must be empty for a grid: put its values into the lists of choices. "
-            f"Received: first={first!r}"
-        )
+    objective = checked_objective(objective, hypermodel)
+    watched = Executions(hypermodel, objective, seed)
+    check(strategy, max_trials, epochs, executions, patience, seed, first, objective, fit)
     if strategy in ("random", "bayesian"):
         max_trials = max_trials or MAX_TRIALS
-    objective = checked_objective(objective, hypermodel)
-    validates = "validation_data" in fit or "validation_split" in fit
-    if objective.name.startswith("val_") and not validates:
-        raise ValueError(
-            f"The objective {objective.name} needs `validation_data` or `validation_split`. "
-            f"Received: {sorted(fit)}"
-        )
     if patience is not None:
         stop = keras.callbacks.EarlyStopping(
             monitor=objective.name, mode=objective.direction, patience=patience
         )
         fit["callbacks"] = [*fit.get("callbacks", []), stop]
-    fit["epochs"] = epochs
-
-    role = chief.role()
-    directory = Path(directory)
-    watched = Executions(hypermodel, objective, seed)
     hp = keras_tuner.HyperParameters()
     watched.build(hp)
     settings = {
@@ -197,57 +161,70 @@ def tune(
         first=settings["first"],
         space=hp.space,
     )
-    if role != "worker":
-        prepare(directory, settings, overwrite)
     tuner_class = HyperbandTuner if strategy == "hyperband" else PlainTuner
-    with contextlib.nullcontext() if verbose and role == "single" else chief.without_chatter():
-        tuner = tuner_class(
-            oracle=oracle,
-            hypermodel=watched,
-            executions_per_trial=executions,
-            directory=directory,
-            project_name=records.PROJECT,
-        )
-    fit = {"x": x, "y": y, "verbose": 0, **fit}
-    if role == "worker":
-        with chief.without_chatter():
+    make_tuner = functools.partial(
+        tuner_class,
+        oracle=oracle,
+        hypermodel=watched,
+        executions_per_trial=executions,
+        directory=directory,
+        project_name=state.PROJECT,
+    )
+    directory, part = Path(directory), role()
+    fit = {"x": x, "y": y, "epochs": epochs, "verbose": 0, **fit}
+    # keras-tuner would go on from its own state if it found this file.
+    (directory / state.PROJECT / f"{tuner_id()}.json").unlink(missing_ok=True)
+    if part == "worker":
+        with quiet():
+            tuner = make_tuner()
+            check_chief(tuner.oracle, directory)
             tuner.search(**fit)
         sys.exit(0)
-    total = oracles.count(strategy, max_trials, epochs, oracle.get_space().space)
-    run(tuner, role, Progress(total, objective, verbose), fit)
+    if part == "chief":
+        check_address()
+    stored = state.claim(directory, settings, overwrite)
+    out = sys.stdout if verbose else None
+    with quiet() if part == "chief" else contextlib.nullcontext():
+        tuner = make_tuner()
+        state.restore(oracle, stored)
+        oracle.on_end = ended(tuner, stored, oracles.count(strategy, oracle), out)
+        try:
+            # A chief trains nothing; it takes no data.
+            tuner.search(**({"verbose": 0} if part == "chief" else fit))
+        except KeyboardInterrupt:
+            watched.forgive()
+            raise
     return finish(tuner)
 
 
-def run(tuner, role, progress, fit):
-    """Search, as the only process or as the chief."""
-    project = Path(tuner.project_dir)
+def ended(tuner, stored, total, file):
+    """Return a function that saves the search when a trial ends, and prints it to `file`."""
+    oracle = tuner.oracle
 
-    def ended():
-        trials = ended_trials(tuner.oracle)
-        return [row_of(trial, project / f"trial_{trial.trial_id}") for trial in trials]
+    def on_end(trial):
+        state.save(Path(tuner.directory), stored, oracle)
+        if file is not None:
+            row = row_of(trial, tuner.get_trial_dir(trial.trial_id))
+            best = oracle.get_best_trials()[0].score
+            text = f"{len(oracle.end_order)}/{total or '?'} {row.line()}"
+            print(text if best is None else f"{text}; best {best:.4g}", file=file, flush=True)
 
-    with progress:
-        progress.update(ended())
-        if role == "chief":
-            with chief.without_chatter():
-                chief.serve(tuner, lambda: progress.update(ended()))
-        else:
+    return on_end
 
-            def after_trial():
-                records.back_up(tuner.oracle, project)
-                progress.update(ended())
 
-            tuner.after_trial = after_trial
-            try:
-                tuner.search(**fit)
-            except KeyboardInterrupt:
-                tuner.hypermodel.forgive()
-                raise
+def check_chief(oracle, directory):
+    """Refuse a chief that serves another search, before a trial is taken from it."""
+    served = [hp.value for hp in oracle.get_space().space if hp.name == state.ID]
+    if served != [state.load(directory)["id"]]:
+        raise ValueError(
+            "Give each search a port of its own in `KERASTUNER_ORACLE_PORT`. The chief at "
+            f"this one serves another search than directory={str(directory)!r}"
+        )
 
 
 def finish(tuner):
     """Write what was found, and return it."""
-    results = load_results(Path(tuner.project_dir).parent)
+    results = load_results(tuner.directory)
     results.write()
     if results.best is None:
         errors = [row.error for row in results.rows if row.error] or ["no trial ran"]
@@ -260,49 +237,32 @@ def finish(tuner):
     return results
 
 
-@keras_tuner.synchronized
-def ended_trials(oracle):
-    return [oracle.trials[trial_id] for trial_id in oracle.end_order]
-
-
-def load_results(directory):
-    """Return the `Results` of a search, as far as it has come, from its files.
-
-    Args:
-        directory: that of `tune`.
-
-    Raises:
-        ValueError: if `directory` holds no search.
-
-    Example:
-
-    >>> from keras_momentum_rnn.tuning import load_results
-    >>> load_results("no/such/folder")
-    Traceback (most recent call last):
-        ...
-    ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
-    """
-    directory = Path(directory)
-    settings = read_json(directory / "settings.json")
-    if settings is None:
+def check(strategy, max_trials, epochs, executions, patience, seed, first, objective, fit):
+    """Raise a `ValueError` if an argument of `tune` is out of its range."""
+    checked_choice("strategy", strategy, list(oracles.ORACLES))
+    for name, value in (("epochs", epochs), ("executions", executions)):
+        checked_count(name, value)
+    for name, value in (("patience", patience), ("max_trials", max_trials)):
+        if value is not None:
+            checked_count(name, value)
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"`seed` must be a non-negative integer. Received: seed={seed!r}")
+    if strategy == "hyperband" and max_trials is not None:
         raise ValueError(
-            f"`directory` must be that of a search. Received: directory={str(directory)!r}"
+            "`max_trials` must be None for Hyperband, whose trials follow from `epochs`. "
+            f"Received: max_trials={max_trials}"
         )
-    files = sorted((directory / records.PROJECT).glob("trial_*/trial.json"))
-    trials = [(Trial.load(str(file)), file.parent) for file in files]
-    rows = [row_of(trial, folder) for trial, folder in trials]
-    rows.sort(key=lambda row: int(row.trial))
-    return Results(directory, rows, keras_tuner.Objective(*settings["objective"]), settings)
-
-
-def prepare(directory, settings, overwrite):
-    """Make a directory ready to start a search, or to go on with it."""
-    if overwrite:
-        shutil.rmtree(directory / records.PROJECT, ignore_errors=True)
-        (directory / "settings.json").unlink(missing_ok=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    records.claim(directory, settings)
-    records.recover(directory / records.PROJECT, chief.tuner_id())
+    if strategy == "grid" and first:
+        raise ValueError(
+            "`first` must be empty for a grid: put its values into the lists of choices. "
+            f"Received: first={first!r}"
+        )
+    validates = "validation_data" in fit or "validation_split" in fit
+    if objective.name.startswith("val_") and not validates:
+        raise ValueError(
+            f"The objective {objective.name} needs `validation_data` or `validation_split`. "
+            f"Received: {sorted(fit)}"
+        )
 
 
 def checked_objective(objective, hypermodel):

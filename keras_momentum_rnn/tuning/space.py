@@ -5,8 +5,8 @@ import inspect
 
 import keras
 
-from keras_momentum_rnn.layers.names import available_layers
-from keras_momentum_rnn.tuning.values import LAYER_NUMBERS, ask, checked_spec
+from keras_momentum_rnn.layers.registry import available_layers
+from keras_momentum_rnn.tuning.values import OF_LAYERS, SEARCHED, ask, checked_spec
 
 # Keyword arguments of every recurrent layer, which some do not list.
 COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
@@ -15,11 +15,10 @@ COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
 def suggest_layer(hp, layers, units, prefix="", **arguments):
     """Return a recurrent layer whose kind, width and numbers the search chooses.
 
-    The hyperparameter `layer` says which one; under it stand, for the layers that take them,
-    `momentum`, `step_size`, `beta` (as `beta_logit`, `log(beta / (1 - beta))`, a scale that
-    resolves 0.01 and 0.999 alike), `restart_period`, `parametrization` and `rebase_every` (0
-    stands for `None`). Layers share them: `momentum` is one hyperparameter, active for every
-    layer that has a momentum.
+    The hyperparameter `layer` says which one; under it stand the hyperparameters of the layers
+    that take them. Layers share them: `momentum` is one hyperparameter, active for every layer
+    that has a momentum. The search sees `beta` as `beta_logit`, `log(beta / (1 - beta))`, a
+    scale that resolves 0.01 and 0.999 alike, and for a `rebase_every` of `None` a 0.
 
     Args:
         hp: `keras_tuner.HyperParameters`.
@@ -28,16 +27,12 @@ def suggest_layer(hp, layers, units, prefix="", **arguments):
         units: positive integer, a list of them, or an interval (low, high) of them.
         prefix: text put before the names, with a slash: give each layer of a stack its own.
             Defaults to `""`: no prefix.
-        momentum: a list of choices, an interval (low, high), or one number; in [0, 1).
-            Defaults to (0, 0.99).
-        step_size: the same, above 0; on a logarithmic scale. Defaults to (0.01, 2).
-        beta: the same, in [0, 1), an interval in (0, 1). Defaults to (0.01, 0.999).
-        restart_period: the same, positive integers, logarithmic. Defaults to (2, 128).
-        parametrization: `"expm"`, `"cayley"` or a list of them. Defaults to both.
-        rebase_every: positive integer, `None`, or a list of them. Defaults to
-            [1, 100, None].
-        **arguments: any other argument of the layers, handed on to those that take it:
-            `return_sequences=True`, `formulation="released"`, `rule=...`.
+        **arguments: any argument of the layers, handed on to those that take it:
+            `return_sequences=True`, `formulation="released"`, `rule=...`. A hyperparameter
+            is a list of choices, an interval (low, high) or one value. Unless given,
+            `momentum`, `step_size`, `beta`, `restart_period`, `parametrization` and
+            `rebase_every` have the range that the rule or the cell declares as `search` in
+            its `hyperparameters`; the others, as `epsilon`, are not searched.
 
     Returns:
         The layer, or `None` where `hp` is in a conditional scope that is not active.
@@ -60,20 +55,17 @@ def suggest_layer(hp, layers, units, prefix="", **arguments):
     Reference: Nguyen et al. (2020), Tables 7 to 10, whose settings lie in the default ranges;
     `paper_trials` lists them.
     """
-    classes = layer_classes(layers, arguments)
-    given = {name: arguments.pop(name) for name in LAYER_NUMBERS if name in arguments}
-    for name in [*given, *arguments]:
+    classes = layer_classes(layers, "rule" in arguments)
+    for name, value in arguments.items():
         if name not in COMMON and not any(takes(cls, name) for cls in classes.values()):
             raise ValueError(
                 f"`{name}` is an argument of none of the layers {list(classes)}. "
-                f"Received: {name}={given.get(name, arguments.get(name))!r}"
+                f"Received: {name}={value!r}"
             )
+    specs = {**SEARCHED, **{n: v for n, v in arguments.items() if n in OF_LAYERS}}
     # Checked whether or not the branch is active.
-    specs = {
-        name: checked_spec(name, given.get(name, number.default))
-        for name, number in LAYER_NUMBERS.items()
-    }
-    numbers = {}
+    specs = {name: checked_spec(name, spec) for name, spec in specs.items()}
+    found = {name: value for name, value in arguments.items() if name not in OF_LAYERS}
     with hp.name_scope(prefix) if prefix else contextlib.nullcontext():
         chosen = hp.Choice("layer", list(classes))
         width = ask(hp, "units", units)
@@ -81,33 +73,30 @@ def suggest_layer(hp, layers, units, prefix="", **arguments):
             takers = [layer for layer, cls in classes.items() if takes(cls, name)]
             if takers:
                 with hp.conditional_scope("layer", takers):
-                    numbers[name] = ask(hp, name, spec)
+                    found[name] = ask(hp, name, spec)
     if chosen is None:
         return None
     cls = classes[chosen]
-    own = {name: value for name, value in numbers.items() if takes(cls, name)}
-    rest = {k: v for k, v in arguments.items() if k in COMMON or takes(cls, k)}
-    return cls(width, **own, **rest)
+    return cls(width, **{n: v for n, v in found.items() if n in COMMON or takes(cls, n)})
 
 
 def takes(cls, argument):
     return argument in inspect.signature(cls).parameters
 
 
-def layer_classes(layers, arguments=()):
+def layer_classes(layers, has_rule):
     """Return the classes by name.
 
     Args:
         layers: list of classes and names.
-        arguments: names of the arguments that the layers will be given.
+        has_rule: bool, whether the layers are given a rule.
     """
     if not isinstance(layers, (list, tuple)) or not layers:
         raise ValueError(
             "`layers` must be a list of one or more layers, by class or name. "
             f"Received: layers={layers!r}"
         )
-    known = available_layers()
-    classes = {}
+    known, classes = available_layers(), {}
     for layer in layers:
         cls = known.get(layer) if isinstance(layer, str) else layer
         is_layer = isinstance(cls, type) and issubclass(cls, keras.layers.RNN)
@@ -121,15 +110,10 @@ def layer_classes(layers, arguments=()):
                 f"`layers` must differ in name. Received: {cls.__name__} twice in "
                 f"layers={layers!r}"
             )
-        if needs_rule(cls) and "rule" not in arguments:
+        if getattr(cls, "needs_rule", False) and not has_rule:
             raise ValueError(
                 f"{cls.__name__} takes any rule: hand one on with `rule=...`. "
                 f"Received: layers={layers!r} without `rule`"
             )
         classes[cls.__name__] = cls
     return classes
-
-
-def needs_rule(cls):
-    """Return whether a layer stands for no rule of its own: RuleLSTM and its like."""
-    return takes(cls, "rule") and cls.__name__.startswith("Rule")

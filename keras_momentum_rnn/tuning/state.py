@@ -1,0 +1,115 @@
+"""The state of a search on the disk, so that an interrupted search can go on.
+
+search.json                   settings, and keras-tuner's state when the last trial ended
+trials/                       keras-tuner's files; only the weights in them are read again
+trials/trial_07/record.json   attempts, executions and error of a trial
+
+keras-tuner writes its own state in place and in several steps, so a kill can leave it torn.
+search.json is replaced as a whole: a search always goes on from the end of a trial.
+"""
+
+import copy
+import shutil
+import uuid
+from pathlib import Path
+
+from keras_tuner.engine.trial import Trial
+
+from keras_momentum_rnn.atomic_files import differences, read_json, read_results, write_json
+
+PROJECT = "trials"
+# What a worker is sent with the space, by which it knows the chief of its search.
+ID = "tuner/search"
+# The record of a trial that did not begin.
+EMPTY = {"attempts": 0, "executions": [], "error": None}
+NOT_THE_SAME = "pass `overwrite=True` to remove it, or choose another."
+
+
+def claim(directory, settings, overwrite):
+    """Return the state of the search in `directory`, having begun it if it is new.
+
+    Raises:
+        ValueError: if `directory` holds another search, or its search.json is lost.
+    """
+    path, project = directory / "search.json", directory / PROJECT
+    if overwrite:
+        path.unlink(missing_ok=True)
+        shutil.rmtree(project, ignore_errors=True)
+    if not path.exists():
+        if any(project.glob("trial_*")):
+            raise ValueError(f"{path} is missing, but trials are there; {NOT_THE_SAME}")
+        directory.mkdir(parents=True, exist_ok=True)
+        new = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
+        write_json(path, new)
+    stored = load(directory)
+    different = differences(stored["settings"], settings)
+    if different:
+        raise ValueError(
+            f"`directory` holds a search with other settings; {NOT_THE_SAME} "
+            f"Received: directory={str(directory)!r}" + "".join(different)
+        )
+    return stored
+
+
+def load(directory):
+    """Return what search.json holds.
+
+    Raises:
+        ValueError: if it is missing or cannot be read.
+    """
+    path = Path(directory) / "search.json"
+    stored = read_results(path, None)
+    if stored is None:
+        raise ValueError(
+            f"`directory` must be that of a search. Received: directory={str(directory)!r}"
+        )
+    if not isinstance(stored, dict) or {"id", "settings", "oracle", "trials"} - stored.keys():
+        raise ValueError(f"{path} is not the state of a search; mend or remove it.")
+    return stored
+
+
+def save(directory, stored, oracle):
+    """Write the state of the search that had the state `stored`."""
+    # All trials have the same space, which is large.
+    trials = [
+        {**trial.get_state(), "hyperparameters": trial.hyperparameters.values}
+        for trial in oracle.trials.values()
+    ]
+    state = {"oracle": oracle.get_state(), "trials": trials}
+    write_json(directory / "search.json", {**stored, **state})
+
+
+def restore(oracle, stored):
+    """Bring an oracle to the state of `stored`."""
+    oracle.hyperparameters.Fixed(ID, stored["id"])
+    if stored["oracle"] is None:
+        return
+    for trial in trials_of(stored):
+        oracle.trials[trial.trial_id] = trial
+    # Trials that other workers had begun run again, in whichever process is free first.
+    begun = list(stored["oracle"]["ongoing_trials"].values())
+    waiting = [*stored["oracle"]["retry_queue"], *begun]
+    oracle.set_state({**stored["oracle"], "ongoing_trials": {}, "retry_queue": waiting})
+
+
+def trials_of(stored):
+    """Return the trials of a stored state, as keras-tuner has them."""
+    if stored["oracle"] is None:
+        return []
+    trials = []
+    for trial in stored["trials"]:
+        # keras-tuner changes the configuration that it reads.
+        space = copy.deepcopy(stored["oracle"]["hyperparameters"]["space"])
+        config = {"space": space, "values": trial["hyperparameters"]}
+        trials.append(Trial.from_state({**trial, "hyperparameters": config}))
+    return trials
+
+
+def read_record(folder):
+    """Return the record of a trial, an empty one if it is missing or damaged."""
+    record = read_json(Path(folder) / "record.json")
+    return {**EMPTY, **record} if isinstance(record, dict) else EMPTY
+
+
+def write_record(folder, record):
+    write_json(Path(folder) / "record.json", record)
