@@ -36,8 +36,8 @@ import numpy as np
 from rich.progress import track
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.paths.devices import current_device as device
-from keras_momentum_rnn.writing import read_results, write_json
 
 BACKEND = keras.config.backend()
 # Keras's own layers on PyTorch take 83 s for a step at 784, and join this case alone.

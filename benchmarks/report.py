@@ -15,6 +15,8 @@ import matplotlib.pyplot as plt
 import speed_page
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, VERMILION, markdown_table
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
@@ -22,10 +24,10 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
 SHOWN = ("main", "pmnist-128")
 DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
 COLORS = {
-    "the layer it replaces": "#0072B2",
-    "LSTM": "#E69F00",
-    "RNN(LSTMCell)": "#D55E00",
-    "released loop": "#009E73",
+    "the layer it replaces": BLUE,
+    "LSTM": ORANGE,
+    "RNN(LSTMCell)": VERMILION,
+    "released loop": GREEN,
 }
 
 
@@ -47,29 +49,32 @@ def table(name, results):
     """Return one case's results in Markdown."""
     case = ", ".join(f"{k} {v}" for k, v in results["case"].items())
     versions = f"Keras {results['keras']}, {results['backend']} {results[results['backend']]}"
-    lines = [
-        f"## {' '.join(name)}",
-        f"{case}. {results['device']}; Python {results['python']}, {versions}; "
-        f"{results['rounds']} rounds. `{results['command']}`",
-        "",
-        "| layer | path | ms | MB a sample | beside | ms | training | quartiles | inference "
-        "| first call | memory |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    head = (
+        f"## {' '.join(name)}\n{case}. {results['device']}; Python {results['python']}, "
+        f"{versions}; {results['rounds']} rounds. `{results['command']}`"
+    )
+    titles = ["layer", "path", "ms", "MB a sample", "beside", "ms", "training", "quartiles"]
+    titles += ["inference", "first call", "memory"]
+    rows = []
     for row in results["layers"]:
         for b in row["baselines"]:
             ratio = b["ratio"]
             low, high = ratio["training"]["quartiles"]
             rest = [ratio["inference"]["median"], ratio["first_call"], ratio.get("peak")]
-            lines.append(
-                f"| {row['layer']} | {row['path']} | {row['training']:.0f} "
-                f"| {'' if row['peak'] is None else round(row['peak'], 2)} | {b['layer']} "
-                f"| {b['training']:.0f} | {ratio['training']['median']:.2f} "
-                f"| {low:.2f} to {high:.2f} | "
-                + " | ".join("" if r is None else f"{r:.2f}" for r in rest)
-                + " |"
+            rows.append(
+                [
+                    row["layer"],
+                    row["path"],
+                    f"{row['training']:.0f}",
+                    "" if row["peak"] is None else f"{round(row['peak'], 2)}",
+                    b["layer"],
+                    f"{b['training']:.0f}",
+                    f"{ratio['training']['median']:.2f}",
+                    f"{low:.2f} to {high:.2f}",
+                    *("" if r is None else f"{r:.2f}" for r in rest),
+                ]
             )
-    return "\n".join(lines) + "\n"
+    return f"{head}\n\n{markdown_table(titles, rows)}\n"
 
 
 def readme_table(found):
@@ -77,11 +82,10 @@ def readme_table(found):
     columns = [key for key in found if key[1] in SHOWN]
     heads = [f"{speed_page.head(found[key])}, {key[1]}" for key in columns]
     layers = dict.fromkeys(row["layer"] for key in columns for row in found[key]["layers"])
-    lines = ["| layer | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    for layer in layers:
-        cells = [shown(found[key]["layers"], layer) for key in columns]
-        lines.append(f"| {layer} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    rows = [
+        [layer, *(shown(found[key]["layers"], layer) for key in columns)] for layer in layers
+    ]
+    return markdown_table(["layer", *heads], rows)
 
 
 def shown(rows, layer):

@@ -1,5 +1,7 @@
 """The tables of docs/speed.md and of the README's orthogonal layers, from the results."""
 
+from keras_momentum_rnn.presentation import markdown_table
+
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 MOMENTUM, SCALED = ["MomentumLSTM", "NAGLSTM", "SRLSTM"], ["AdamLSTM", "RMSPropLSTM"]
 TWO = ["MomentumLSTM", "AdamLSTM"]
@@ -55,7 +57,7 @@ def aims(found, heads):
     rows.insert(2, ["256 steps, to Keras's LSTM", "PyTorch 1/25; Adam 1/15"])
     for file in heads:
         rows[2].append("; ".join(filter(None, (to_keras(found, file, n) for n in TWO))))
-    return markdown(["", "aim", *heads.values()], rows)
+    return markdown_table(["", "aim", *heads.values()], rows)
 
 
 def to_keras(found, file, layer):
@@ -81,7 +83,7 @@ def scaling(found, heads):
             rows.append([heads[file], f"{results['case']['time']:,}", *cells])
     order = list(heads.values())
     rows.sort(key=lambda row: (order.index(row[0]), int(row[1].replace(",", ""))))
-    return markdown(["", "time steps", *titles], rows)
+    return markdown_table(["", "time steps", *titles], rows)
 
 
 def beside_paper(found, heads):
@@ -93,7 +95,7 @@ def beside_paper(found, heads):
         for paper, what in zip(papers, ("training", "peak")):
             row += [paper, *(span(found, file, CASES[1], [layer], what) for file in heads)]
         rows.append(row)
-    return markdown(titles, rows)
+    return markdown_table(titles, rows)
 
 
 def orthogonal(found, heads):
@@ -111,7 +113,7 @@ def orthogonal(found, heads):
                 ]
                 cells.append(f"{beside[0]:.2f}" if beside else "")
             rows.append([layer, kind, *cells])
-    return markdown(["170 units", "to", *heads.values()], rows)
+    return markdown_table(["170 units", "to", *heads.values()], rows)
 
 
 def span(found, file, case, layers, what):
@@ -138,8 +140,3 @@ def first_baseline(row):
 def row_of(found, file, case, layer):
     rows = found.get((file, case), {"layers": []})["layers"]
     return next((row for row in rows if row["layer"] == layer), None)
-
-
-def markdown(titles, rows):
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

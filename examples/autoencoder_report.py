@@ -5,6 +5,8 @@ import math
 
 from matplotlib.figure import Figure
 
+from keras_momentum_rnn.presentation import BLUE, GREEN, VERMILION, markdown_table, tidy
+
 # Sutskever, Martens, Dahl and Hinton (2013): squared errors after 750,000 updates.
 TABLE_1 = {
     "curves": {
@@ -47,7 +49,7 @@ TABLE_3 = {0.25: 16, 0.5: 16, 1: 0.074, 2: 0.083, 4: 0.35}  # curves
 LOW = 0.9
 # Errors that differ by less than this share are not told apart.
 ALIKE = 0.05
-COLORS = {"SGD": "#D55E00", "CM": "#009E73", "NAG": "#0072B2"}
+COLORS = {"SGD": VERMILION, "CM": GREEN, "NAG": BLUE}
 STYLES = [":", "-.", "--", "-"]
 
 
@@ -62,7 +64,7 @@ def report_of(results, notes=""):
         order_of(best_runs(runs), settings),
         finish_table(best_runs(runs), settings),
         scales_table(runs, settings["dataset"]),
-        f"## Notes\n\n{notes}" if notes else "",
+        notes,
         *(f"![{name.removesuffix('.png')}]({name})" for name in figures_of(results)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -112,7 +114,7 @@ def errors_table(runs, settings):
             ]
         )
     head = ["method", "largest momentum", "learning rate", "others tried", "error"]
-    return table([*head, "paper, Table 1"], rows)
+    return markdown_table([*head, "paper, Table 1"], rows)
 
 
 def best_runs(runs):
@@ -169,7 +171,7 @@ def finish_table(rows, settings):
     return "\n\n".join(
         [
             f"The last {settings['finish']:,} updates have a momentum of at most {LOW:g}:",
-            table(
+            markdown_table(
                 [f"NAG, {best['momentum']:g}", "here", "paper, Table 2"],
                 [
                     ["before", number_of(best["before"]), number_of(before)],
@@ -204,7 +206,7 @@ def scales_table(runs, dataset):
         f"By the scale of the initial weights, {name_of(mine[0])}, learning rate "
         f"{mine[0]['learning_rate']:g}:"
     )
-    return "\n\n".join([text, table(["scale", "error", "paper, Table 3"], cells)])
+    return "\n\n".join([text, markdown_table(["scale", "error", "paper, Table 3"], cells)])
 
 
 def name_of(run):
@@ -227,11 +229,6 @@ def figures_of(results):
 def number_of(error):
     """Return an error as text; None is that of a run that diverged, or that there is none."""
     return "-" if error is None else f"{error:.3g}"
-
-
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def curves_figure(runs, settings):
@@ -275,9 +272,8 @@ def curves_figure(runs, settings):
     right.set_xticks(range(len(momenta)), [f"{momentum:g}" for momentum in momenta])
     right.set_xlim(-0.4, len(momenta) - 0.6)  # both forms stand beside each other
     right.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.3)
+    tidy(left)
+    tidy(right)
     return figure
 
 
@@ -286,7 +282,7 @@ def scales_figure(runs, dataset):
     figure = Figure(figsize=(6.2, 4.4), layout="constrained")
     axes = figure.subplots()
     mine = {run["scale"]: run["error"] for run in runs if run["error"] is not None}
-    axes.loglog(list(mine), list(mine.values()), "o-", color="#0072B2", label="here")
+    axes.loglog(list(mine), list(mine.values()), "o-", color=BLUE, label="here")
     if dataset == "curves":
         axes.loglog(*zip(*TABLE_3.items()), "x:", color="black", label="paper, Table 3")
     scales = sorted({*mine, *(TABLE_3 if dataset == "curves" else ())})
@@ -298,6 +294,5 @@ def scales_figure(runs, dataset):
         ylabel="squared error of an image",
     )
     axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.3)
+    tidy(axes)
     return figure

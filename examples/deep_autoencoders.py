@@ -29,16 +29,13 @@ which holds:
               finish), error (at the end), both on all images, and curve, a list of [updates,
               error on the first images]
 
-After an interruption the same command goes on from the last point of a curve, with what it
-finds in the output's folder `runs`; what results.json holds is done. Methods, momenta, rates
-and scales may be added later, and join the results; other settings may not change. A file
+After an interruption the same command resumes from the last point of a curve. Methods, momenta,
+rates and scales may be added later, and join the results; other settings may not change. A file
 notes.md in the output directory becomes part of the report.
 """
 
-import argparse
 import itertools
 import math
-import shlex
 import sys
 import time
 from functools import partial
@@ -47,29 +44,18 @@ from pathlib import Path
 import keras
 import numpy as np
 from autoencoder_report import figures_of, number_of, reached, report_of
+from autoencoders import WIDTHS, cross_entropy, curves, deep_autoencoder, squared_error
+from command_line import command_of, documented_parser, ending, folder, positive
 from rich import print
 from rich.markdown import Markdown
 
-from keras_momentum_rnn.experiments.arguments import folder, positive
-from keras_momentum_rnn.experiments.comparison import progress_bar
-from keras_momentum_rnn.experiments.settings import check_same, surroundings
+from keras_momentum_rnn.atomic_files import replaced
+from keras_momentum_rnn.experiments import runner, surroundings
+from keras_momentum_rnn.experiments.report import notes
+from keras_momentum_rnn.experiments.results_file import ResultsFile
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
-from keras_momentum_rnn.tasks.autoencoders import (
-    WIDTHS,
-    cross_entropy,
-    curves,
-    deep_autoencoder,
-    squared_error,
-)
 from keras_momentum_rnn.tasks.files import read_tfds
-from keras_momentum_rnn.writing import (
-    differences,
-    read_json,
-    read_results,
-    replaced,
-    write_json,
-)
 
 METHODS = ["SGD", "CM", "NAG"]
 MOMENTA = [0.9, 0.99, 0.995, 0.999]
@@ -78,39 +64,51 @@ LOSSES = {"cross-entropy": cross_entropy, "squared": squared_error}
 IMAGES = {"curves": 20_000, "mnist": 60_000, "faces": 103_500}
 CURVE_IMAGES = 5000
 EVALUATION_BATCH = 1000
+# By which runs are told apart.
+KEY = ("method", "momentum", "learning_rate", "scale")
 
 
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    results = read_results(options.output / "results.json", {"commands": [], "runs": []})
+    results = ResultsFile(
+        folder=options.output,
+        settings=shared_settings(options),
+        command=command(argv, options),
+        key=KEY,
+        done=lambda run: run["updates"],
+        complete=completed,
+    )
     images = load(options)
-    results["settings"] = claim(options, results)
-    done = {name_of(run): run for run in results["runs"]}
-    train_all(options, images, done)
-    results["commands"] = list(dict.fromkeys([*results["commands"], command(argv, options)]))
-    results["runs"] = finished_runs(options.output / "runs", done)
-    notes = options.output / "notes.md"
-    report = report_of(results, notes.read_text().strip() if notes.exists() else "")
-    for name, figure in figures_of(results).items():
+    results.write()
+    runner.finish(
+        [(run, options.updates) for run in combinations(options)],
+        results,
+        partial(train, options, images, results.settings),
+        whole=lambda run: options.updates,
+        label=results.name,
+        sentence=lambda run: f"error {number_of(run['error'])}",
+        unit="update",
+    )
+    report = report_of(results.content, notes(options.output))
+    for name, figure in figures_of(results.content).items():
         with replaced(options.output / name) as path:
             figure.savefig(path, dpi=120)
     with replaced(options.output / "report.md") as path:
-        path.write_text(report)
-    write_json(options.output / "results.json", results)
+        path.write_text(report, encoding="utf-8")
     print(Markdown(report))
     print(f"results.json, report.md and pictures are in {options.output}")
 
 
-def claim(options, results):
-    """Return the settings, and make the output the folder of runs with them alone."""
-    settings, state = shared_settings(options), options.output / "runs"
-    begun = read_json(state / "settings.json", settings)
-    told = results.get("settings", settings)
-    check_same(options.output, differences(told, settings) + differences(begun, settings))
-    state.mkdir(parents=True, exist_ok=True)
-    write_json(state / "settings.json", settings)
-    return settings
+def completed(results):
+    """Return all that results.json holds: runs stand as in Table 1, then by rate and scale."""
+
+    def place(run):
+        method = METHODS.index(run["method"])
+        return method, run["momentum"], -run["learning_rate"], run["scale"]
+
+    ordered = {name: results[name] for name in ("commands", "settings")}
+    return {**ordered, "runs": sorted(results["runs"], key=place)}
 
 
 def command(argv, options):
@@ -119,14 +117,11 @@ def command(argv, options):
     shown = list(argv)
     for path in paths:
         shown = [argument.replace(str(path), path.name) for argument in shown]
-    return shlex.join(["python", "examples/deep_autoencoders.py", *shown])
+    return command_of(__file__, shown)
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add = parser.add_argument
     add("--dataset", choices=list(WIDTHS), default="curves", help="what to reconstruct")
     add("--data-dir", type=folder, help="where tensorflow-datasets keeps mnist")
@@ -258,56 +253,40 @@ def combinations(options):
     ]
 
 
-def train_all(options, images, done):
-    """Bring every run that the options name to its end, but for those that are done by name."""
-    state = options.output / "runs"
-    runs = [done.get(name_of(run)) or read_run(state, run) for run in combinations(options)]
-    with progress_bar("update") as progress:
-        trained = sum(options.updates if finished(run) else run["updates"] for run in runs)
-        task = progress.add_task("", total=len(runs) * options.updates, completed=trained)
-        for number, run in enumerate(runs, 1):
-            progress.update(task, description=f"{number}/{len(runs)} {name_of(run)}")
-            if not finished(run):
-                after_updates = partial(progress.advance, task)
-                after_updates(train(run, state, options, images, after_updates))
-            progress.console.print(f"{name_of(run)}: {number_of(run['error'])}")
-
-
-def train(run, state, options, images, after_updates):
-    """Bring one run to its end, writing its state to the disk at every point of its curve.
-
-    Returns how many updates were left when it diverged.
-    """
-    keras.utils.clear_session()
+def train(options, images, settings, run, until, folder, after):
+    """Train one run to its end, from point to point of its curve."""
     keras.utils.set_random_seed(options.seed)
-    if run["updates"]:
-        model = keras.saving.load_model(state / checkpoint_name(run))
-    else:
-        model = new_model(options, run)
+    model = new_model(options, run)
+    runner.resumed(
+        run,
+        model,
+        part=lambda: to_next_point(run, model, options, images),
+        ended=lambda: run["diverged"] or run["updates"] == until,
+        folder=folder,
+        settings=settings,
+        after=after,
+    )
+
+
+def to_next_point(run, model, options, images):
+    """Train until the next point of the curve, and note it in the run."""
+    first, low = run["updates"], options.updates - options.finish
+    if not run["curve"]:
         run["curve"].append([0, error_of(model, images[:CURVE_IMAGES])])
-    low = options.updates - options.finish
-    while run["updates"] < options.updates and not run["diverged"]:
-        first = run["updates"]
-        ends = [low if first < low else options.updates, first + options.every]
-        last = min(end for end in ends if end > first)
-        start = time.perf_counter()
-        model.optimizer.resume_variable_values(model.trainable_variables)
-        batches = Updates(images, options.batch_size, options.seed, first, last)
-        fit = model.fit(batches, shuffle=False, verbose=0)
-        run["seconds"] += time.perf_counter() - start
-        run["updates"] = last
-        error = error_of(model, images[:CURVE_IMAGES])
-        run["diverged"] = not math.isfinite(fit.history["loss"][0] + error)
-        if not run["diverged"]:
-            run["curve"].append([last, error])
-            if last in (low, options.updates):
-                run["before" if last == low else "error"] = error_of(model, images)
-            model.save(state / checkpoint_name(run))
-        write_json(state / f"{name_of(run)}.json", run)
-        after_updates(last - first)
-    for letter in "ab":
-        (state / f"{name_of(run)}-{letter}.keras").unlink(missing_ok=True)
-    return options.updates - run["updates"]
+    ends = [low if first < low else options.updates, first + options.every]
+    last = min(end for end in ends if end > first)
+    start = time.perf_counter()
+    model.optimizer.resume_variable_values(model.trainable_variables)
+    batches = Updates(images, options.batch_size, options.seed, first, last)
+    fit = model.fit(batches, shuffle=False, verbose=0)
+    run["seconds"] += time.perf_counter() - start
+    run["updates"] = last
+    error = error_of(model, images[:CURVE_IMAGES])
+    run["diverged"] = not math.isfinite(fit.history["loss"][0] + error)
+    if not run["diverged"]:
+        run["curve"].append([last, error])
+        if last in (low, options.updates):
+            run["before" if last == low else "error"] = error_of(model, images)
 
 
 def new_model(options, run):
@@ -319,6 +298,7 @@ def new_model(options, run):
         momentum = LowMomentumFinish(momentum, options.updates, finish_steps=options.finish)
     optimizer = MomentumSGD(run["learning_rate"], momentum, nesterov=run["method"] == "NAG")
     model.compile(optimizer, LOSSES[options.loss])
+    optimizer.build(model.trainable_variables)
     return model
 
 
@@ -331,42 +311,6 @@ def error_of(model, images):
     return total / len(images)
 
 
-def read_run(state, run):
-    """Return a run as far as it has come."""
-    return read_json(state / f"{name_of(run)}.json", run)
-
-
-def finished_runs(state, done):
-    """Return all runs that came to their end, those of earlier calls, `done` by name, too."""
-    paths = (path for path in state.glob("*.json") if path.name != "settings.json")
-    runs = {name_of(run): run for run in map(read_json, paths) if finished(run)}
-    return sorted({**runs, **done}.values(), key=place_of)
-
-
-def place_of(run):
-    """Return what orders runs: as they stand in Table 1, then by rate and scale."""
-    method = METHODS.index(run["method"])
-    return method, run["momentum"], -run["learning_rate"], run["scale"]
-
-
-def finished(run):
-    return run["diverged"] or run["error"] is not None
-
-
-def name_of(run):
-    names = ("method", "momentum", "learning_rate", "scale")
-    return "-".join(f"{run[name]:g}" if name != "method" else run[name] for name in names)
-
-
-def checkpoint_name(run):
-    """Return the file of the model after the run's updates so far."""
-    return f"{name_of(run)}-{'ab'[len(run['curve']) % 2]}.keras"
-
-
 if __name__ == "__main__":
-    try:
+    with ending():
         main()
-    except KeyboardInterrupt:
-        sys.exit("Interrupted. The same command goes on from here.")
-    except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")

@@ -20,23 +20,22 @@ The output directory receives start_and_end.png, training.png, report.md and res
                   those of the product of the matrices D U alone (relative; null elsewhere)
 """
 
-import argparse
-import shlex
 import sys
 from pathlib import Path
 
 import keras
 import numpy as np
+from command_line import command_of, documented_parser, ending, new_folder, positive
 from rich import print
 from rich.markdown import Markdown
 
 import keras_momentum_rnn
 from keras_momentum_rnn import tasks
+from keras_momentum_rnn.atomic_files import replaced, write_json
 from keras_momentum_rnn.diagnostics import gradient_norms, memory_map, plot_gradient_norms
-from keras_momentum_rnn.experiments.arguments import new_folder, positive
-from keras_momentum_rnn.experiments.comparison import progress_bar
-from keras_momentum_rnn.layers.names import ready_layers
-from keras_momentum_rnn.writing import replaced, write_json
+from keras_momentum_rnn.experiments import progress_bar, surroundings
+from keras_momentum_rnn.layers.registry import ready_layers
+from keras_momentum_rnn.presentation import markdown_table
 
 LAYERS = ["SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"]
 CLIPNORM = 1.0
@@ -54,7 +53,7 @@ def main(argv=None):
     batch = [measured.x, measured.y]
     iterations = np.unique(np.linspace(0, options.updates, options.measurements).astype(int))
     results = {
-        "command": shlex.join(["python", "examples/gradient_flow.py", *argv]),
+        "command": command_of(__file__, argv),
         "settings": settings(options),
         "iterations": iterations.tolist(),
         "norms": {},
@@ -76,10 +75,7 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add, known = parser.add_argument, ready_layers()
     default = [name for name in LAYERS if name in known]
     add("--layers", nargs="+", choices=known, default=default, help="what to compare")
@@ -103,15 +99,7 @@ def parse(argv):
 
 def settings(options):
     values = {name: value for name, value in vars(options).items() if name != "output"}
-    backend = keras.config.backend()
-    return {
-        **values,
-        "optimizer": f"RMSprop, clipnorm {CLIPNORM}",
-        "backend": backend,
-        "keras_momentum_rnn": keras_momentum_rnn.__version__,
-        "keras": keras.__version__,
-        backend: sys.modules[backend].__version__,
-    }
+    return {**values, "optimizer": f"RMSprop, clipnorm {CLIPNORM}", **surroundings()}
 
 
 def compiled_model(options, name):
@@ -208,10 +196,8 @@ def report(results):
         for label, norms in (("start", values[0]), (f"{last} updates", values[-1])):
             ratio = norms[0] / norms[-1]
             factor = ratio ** (1 / (len(norms) - 1))
-            rows.append(
-                f"| {name} | {label} | {norms[-1]:.2e} | {norms[0]:.2e} | {ratio:.2e} "
-                f"| {factor:.3f} |"
-            )
+            numbers = [f"{n:.2e}" for n in (norms[-1], norms[0], ratio)]
+            rows.append([name, label, *numbers, f"{factor:.3f}"])
     checks = [
         f"- {name}: the product of the matrices D U alone, computed apart from the states, "
         f"gives these norms at the end to a relative {error:.0e}."
@@ -222,7 +208,7 @@ def report(results):
     steps = len(norms)
     return REPORT.format(
         command=results["command"],
-        rows="\n".join(rows),
+        table=markdown_table(HEAD, rows),
         checks="\n".join(checks),
         scores=scores,
         last_step=steps - 1,
@@ -259,6 +245,7 @@ def conclusion(norms):
     return "\n".join(lines)
 
 
+HEAD = ["layer", "when", "last step", "first step", "first / last", "factor per step"]
 REPORT = """# Gradients over time, with and without momentum
 
 `{command}`
@@ -266,9 +253,7 @@ REPORT = """# Gradients over time, with and without momentum
 Norm of dL/dh_t, over the measured batch and the units, at the last step, t = {last_step}, at
 the first, their ratio, and the mean factor by which each step back in time multiplies it:
 
-| layer | when | last step | first step | first / last | factor per step |
-|---|---|---|---|---|---|
-{rows}
+{table}
 
 Accuracy on the measured images after {updates} updates: {scores}.
 The recurrent matrix starts as {scale} times an orthogonal one.
@@ -303,7 +288,5 @@ default momentum of 0.6.
 
 
 if __name__ == "__main__":
-    try:
+    with ending("Interrupted. Nothing was written."):
         main()
-    except KeyboardInterrupt:
-        sys.exit("Interrupted. Nothing was written.")

@@ -19,22 +19,26 @@ The output directory receives memory_map.png and results.json:
                    neurons' mean absolute change in a step over their standard deviation
 """
 
-import argparse
 import math
-import shlex
 import sys
 from pathlib import Path
 
 import keras
 import numpy as np
+from command_line import (
+    command_of,
+    documented_parser,
+    ending,
+    folder,
+    new_folder,
+    positive,
+)
 from rich import print
 
-import keras_momentum_rnn
+from keras_momentum_rnn.atomic_files import replaced, write_json
 from keras_momentum_rnn.diagnostics import memories, memory_map, pace, plot_memory_map
-from keras_momentum_rnn.experiments.arguments import folder, new_folder, positive
-from keras_momentum_rnn.experiments.comparison import progress_bar
-from keras_momentum_rnn.layers.names import ready_layers
-from keras_momentum_rnn.writing import replaced, write_json
+from keras_momentum_rnn.experiments import progress_bar, surroundings
+from keras_momentum_rnn.layers.registry import ready_layers
 
 HELD_OUT = 20
 STEPS = 32
@@ -69,10 +73,7 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add = parser.add_argument
     known = ready_layers()
     default = ["MCRM", "NestedLSTM"]
@@ -143,18 +144,14 @@ def compiled_model(options, name, frequencies):
 
 
 def write(options, argv, shown, bits, states):
-    backend = keras.config.backend()
     hidden = ("output", "data_dir")
     results = {
-        "command": shlex.join(["python", "examples/memory_map.py", *argv]),
+        "command": command_of(__file__, argv),
         "settings": {
             **{name: value for name, value in vars(options).items() if name not in hidden},
             "text": "tiny_shakespeare" if options.data_dir else "pydoc_data.topics",
-            "backend": backend,
             "python": sys.version.split()[0],
-            "keras_momentum_rnn": keras_momentum_rnn.__version__,
-            "keras": keras.__version__,
-            backend: sys.modules[backend].__version__,
+            **surroundings(),
         },
         "text": shown,
         "bits": bits,
@@ -181,7 +178,5 @@ def write(options, argv, shown, bits, states):
 
 
 if __name__ == "__main__":
-    try:
+    with ending("Interrupted. Nothing was written."):
         main()
-    except KeyboardInterrupt:
-        sys.exit("Interrupted. Nothing was written.")

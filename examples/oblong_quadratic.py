@@ -20,24 +20,23 @@ The output directory receives trajectories.png and results.json, which holds:
     paths     for each method, the points (w_1, w_2) from the start to the last update
 """
 
-import argparse
-import shlex
 import sys
 from pathlib import Path
 
 import keras
 import numpy as np
+from command_line import command_of, documented_parser, positive
 from matplotlib.figure import Figure
 from rich import print
 from rich.table import Table
 
-import keras_momentum_rnn
-from keras_momentum_rnn.experiments.arguments import positive
+from keras_momentum_rnn.atomic_files import replaced, write_json
+from keras_momentum_rnn.experiments import surroundings
 from keras_momentum_rnn.optimizers import MomentumSGD
-from keras_momentum_rnn.writing import replaced, write_json
+from keras_momentum_rnn.presentation import BLUE, GREEN, VERMILION
 
 START = [-4.0, 1.0]
-COLORS = ["#D55E00", "#009E73", "#0072B2"]  # the paper's red, green and blue
+COLORS = [VERMILION, GREEN, BLUE]  # the paper's red, green and blue
 
 
 def main(argv=None):
@@ -46,7 +45,7 @@ def main(argv=None):
     options.output.mkdir(parents=True, exist_ok=True)
     paths = descend(options)
     results = {
-        "command": shlex.join(["python", "examples/oblong_quadratic.py", *argv]),
+        "command": command_of(__file__, argv),
         "settings": settings(options),
         "summary": summarise(paths),
         "paths": {method: path.round(6).tolist() for method, path in paths.items()},
@@ -59,10 +58,7 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add = parser.add_argument
     add("--curvature", type=positive(float), default=100, help="of the steep direction")
     add("--learning-rate", type=positive(float), default=0.008, help="of all methods")
@@ -76,15 +72,8 @@ def parse(argv):
 
 
 def settings(options):
-    backend = keras.config.backend()
-    return {
-        **{name: value for name, value in vars(options).items() if name != "output"},
-        "start": START,
-        "backend": backend,
-        "keras_momentum_rnn": keras_momentum_rnn.__version__,
-        "keras": keras.__version__,
-        backend: sys.modules[backend].__version__,
-    }
+    values = {name: value for name, value in vars(options).items() if name != "output"}
+    return {**values, "start": START, **surroundings()}
 
 
 def descend(options):

@@ -17,17 +17,14 @@ permuted MNIST at this size: 150 epochs of 60,000 images, which take a GPU. LSTM
 such a run unless `--layers` names it; it has `--lstm-units` and `--learning-rate` then.
 """
 
-import argparse
-import shlex
+import dataclasses
 import sys
 from pathlib import Path
 
-from pixel_digits import CLIPNORM, add_data, check_data, run
+from command_line import command_of, documented_parser, new_folder, positive
+from pixel_digits import add_data, check_data, run, settings_of
 
-from keras_momentum_rnn.experiments.arguments import new_folder, positive
-from keras_momentum_rnn.experiments.budgets import Budget, recipe_setup, setup_of
-from keras_momentum_rnn.experiments.setups import Optimizer
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import our_layers, ready_layers
 from keras_momentum_rnn.tasks import recipe
 
 LAYERS = ["LSTM", "DTRIV", "MomentumDTRIV"]
@@ -37,17 +34,13 @@ RHO = 0.99
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    command = shlex.join(["python", "examples/orthogonal_pixels.py", *argv])
     setups = {name: setup(options, name) for name in options.layers}
-    return run(options, command, None, options.layers, {"recipe": options.recipe}, setups)
+    return run(options, command_of(__file__, argv), setups, {"recipe": options.recipe})
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    family = [name for name in ready_layers() if name.endswith("DTRIV")]
+    parser = documented_parser(__doc__)
+    family = [name for name in our_layers("DTRIV") if name in ready_layers()]
     add = parser.add_argument
     add_data(parser)
     add("--layers", nargs="+", choices=["LSTM", *family], help=f"default: {LAYERS}")
@@ -80,18 +73,20 @@ def parse(argv):
 
 
 def setup(options, name):
-    """Return the `Setup` of a layer."""
+    """Return the `Recipe` of a layer."""
     if options.recipe and name != "LSTM":
-        return recipe_setup(recipe("pmnist", name, options.units))
-    optimizer = Optimizer("RMSprop", options.learning_rate, CLIPNORM, {"rho": RHO})
-    budget = Budget(optimizer, options.units, options.batch_size, options.epochs)
-    if name == "LSTM":
-        return setup_of(ready_layers()[name], options.lstm_units, {}, budget)
+        return recipe("pmnist", name, options.units)
     arguments = {
         "recurrent_lr_multiplier": options.multiplier,
         "rebase_every": options.rebase_every,
     }
-    return setup_of(ready_layers()[name], options.units, arguments, budget)
+    return dataclasses.replace(
+        settings_of(options),
+        layer_name=name,
+        units=options.lstm_units if name == "LSTM" else options.units,
+        arguments={} if name == "LSTM" else arguments,
+        optimizer_arguments={"RMSprop": {"rho": RHO}},
+    )
 
 
 if __name__ == "__main__":

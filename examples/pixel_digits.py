@@ -23,41 +23,56 @@ settings may not change. `examples/reproduce.py` does the same for all tasks of 
 the papers' numbers.
 """
 
-import argparse
-import shlex
+import dataclasses
 import sys
 from pathlib import Path
 
+from command_line import (
+    command_of,
+    documented_parser,
+    ending,
+    folder,
+    new_folder,
+    positive,
+)
+from paper_claims import claims_on
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
-from keras_momentum_rnn.experiments.arguments import folder, new_folder, positive
-from keras_momentum_rnn.experiments.budgets import Budget, small_setups
-from keras_momentum_rnn.experiments.setups import Optimizer
-from keras_momentum_rnn.layers.names import ready_layers
+from keras_momentum_rnn.layers.registry import layers_with, ready_layers
 from keras_momentum_rnn.tasks.pixels import TRAINING_IMAGES
 
-LAYERS = ["LSTM", "MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"]
+LAYERS = ["LSTM", *layers_with("step_size", family="LSTM")]
 CLIPNORM = 1.0
 
 
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = parse(argv)
-    budget = Budget(
-        Optimizer("RMSprop", options.learning_rate, CLIPNORM),
-        options.units,
-        options.batch_size,
-        options.epochs,
+    shared = settings_of(options)
+    setups = {name: dataclasses.replace(shared, layer_name=name) for name in options.layers}
+    told = {"numbers of the layers": "default"}
+    return run(options, command_of(__file__, argv), setups, told)
+
+
+def settings_of(options):
+    """Return how all layers are trained, as the `Recipe` of an LSTM."""
+    return tasks.Recipe(
+        task=options.dataset,
+        layer_name="LSTM",
+        units=options.units,
+        arguments={},
+        optimizer_name="RMSprop",
+        learning_rate=options.learning_rate,
+        clipnorm=CLIPNORM,
+        batch_size=options.batch_size,
+        epochs=options.epochs,
+        source="small budget",
     )
-    command = shlex.join(["python", "examples/pixel_digits.py", *argv])
-    return run(options, command, budget, options.layers, {"numbers of the layers": "default"})
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add, known = parser.add_argument, list(ready_layers())
     add_data(parser)
     add("--permute", action="store_true", help="read the pixels in one fixed random order")
@@ -85,40 +100,31 @@ def check_data(parser, options):
         parser.error(f"argument --data-dir: is for mnist alone. Received: {options.data_dir}")
 
 
-def run(options, command, budget, layers, told, setups=None):
+def run(options, command, setups, told):
     """Compare layers on the pixels that the options name, and return the results.
 
     Args:
         options: as `parse` returns them.
         command: str, the command line.
-        budget: `Budget`.
-        layers: list of names.
+        setups: dict from names of layers to a `Recipe` each.
         told: dict, what the results file says of the budget.
-        setups: dict from names to `Setup`s, in place of those of the budget.
     """
     given = {"subset": options.subset, "permute": options.permute}
     if options.dataset == "mnist":
         given["data_dir"] = options.data_dir
-    try:
-        task = tasks.load(options.dataset, **given)
-        setups = setups or small_setups(
-            options.dataset, given, dict.fromkeys(layers), budget, numbers="default"
-        )
+    with ending():
         return compare(
             Comparison(
-                task=task,
+                task=tasks.load(options.dataset, **given),
                 setups=setups,
                 seeds=options.seeds,
                 output=options.output,
                 budget={"name": "the same updates for all layers", **told},
                 title=title(options),
                 command=command,
+                claims=claims_on(options.dataset),
             )
         )
-    except KeyboardInterrupt:
-        sys.exit("Interrupted. The same command goes on from here.")
-    except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
 
 
 def title(options):

@@ -1,11 +1,201 @@
-"""Do the layers do what the papers say? `keras_momentum_rnn.experiments.command` tells more.
+"""Do the layers do what the papers say? One command trains them and writes a report.
 
-python examples/reproduce.py digits
-python examples/reproduce.py adding --layers LSTM MCRM --seeds 5
-python examples/reproduce.py pmnist --budget paper --units 256 --layers LSTM AdamLSTM
+    python examples/reproduce.py digits
+    python examples/reproduce.py adding --layers LSTM MCRM --seeds 5
+    python examples/reproduce.py pmnist --budget paper --units 256 --layers LSTM AdamLSTM
+    python examples/reproduce.py digits --ablation --layers MomentumLSTM
+
+`--budget small` ends within 15 minutes on two cores: few units, few updates, the same for all
+layers, which differ in their own numbers alone: those that a paper has for the task, else the
+layer's defaults. `--budget paper` takes each layer's recipe, which needs a GPU and days.
+`--set` gives options of the task, as `keras_momentum_rnn.tasks.load` takes them.
+
+The score of a run is that of the test set at the epoch that is best on validation. The output
+directory receives report.md, losses.png, score.png, best.keras and results.json, whose schema
+is `keras_momentum_rnn.experiments.comparison.SCHEMA`. After an interruption the same command
+goes on. Layers and seeds may be added later, and join the results; other settings may not
+change. A file notes.md in the output directory becomes part of the report.
 """
 
-from keras_momentum_rnn.experiments.command import main
+import dataclasses
+import sys
+
+import ablation
+import budgets
+from command_line import (
+    assignment,
+    command_of,
+    documented_parser,
+    ending,
+    new_folder,
+    positive,
+    widths,
+)
+from paper_claims import claims_on
+
+from keras_momentum_rnn import tasks
+from keras_momentum_rnn.experiments import Comparison, compare
+from keras_momentum_rnn.layers.registry import layers_with, our_layers, ready_layers
+
+MOMENTUM_LSTMS = layers_with("step_size", family="LSTM")
+LAYERS = ("LSTM", *MOMENTUM_LSTMS, "SimpleRNN", "GRU", *our_layers("nested"))
+# Of an ablation.
+GRID = {"momentum": [0.0, 0.3, 0.6, 0.9], "step_size": [0.1, 0.3, 0.6, 1.0]}
+
+
+def main(argv=None):
+    """Run the command line, and end with a message where it cannot go on."""
+    argv = sys.argv[1:] if argv is None else argv
+    parser = new_parser()
+    options = parser.parse_args(argv)
+    check(parser, options)
+    with ending():
+        return compare(comparison(options, command_of(__file__, argv)))
+
+
+def new_parser():
+    parser = documented_parser(__doc__)
+    add = parser.add_argument
+    add("task", choices=list(tasks.TASKS), help="what to learn")
+    add("--layers", nargs="+", choices=list(ready_layers()), help=f"default: {LAYERS}")
+    add("--seeds", type=positive(int), default=3, help="how many runs of each layer")
+    add("--budget", choices=["small", "paper"], default="small", help="how much to train")
+    add("--set", nargs="+", type=assignment, default=[], metavar="OPTION=VALUE",
+        help="options of the task")  # fmt: skip
+    add("--units", nargs="+", type=widths, default=[], metavar="[LAYER=]N",
+        help="width, of all layers or of one")  # fmt: skip
+    add("--numbers", choices=["paper", "default"], default="paper",
+        help="of momentum, step size, ...: the task's in the papers, or the layer's defaults;"
+        " small budget alone")  # fmt: skip
+    add("--epochs", type=positive(int), help="in place of the budget's")
+    add("--batch-size", type=positive(int), help="likewise; small budget alone")
+    add("--learning-rate", type=positive(float), help="in place of the budget's")
+    add("--ablation", action="store_true", help="one layer over momentum and step size")
+    for name, values in GRID.items():
+        flag = name.replace("_", "-")
+        add(f"--{flag}", nargs="+", type=float, default=values, help="of it")
+    add("--devices", type=positive(int), default=1, help="over how many to divide batches")
+    add("--output", type=new_folder, help="directory of the results; default: runs/TASK")
+    return parser
+
+
+def check(parser, options):
+    """Refuse what does not go together; fill in the layers."""
+    options.set = dict(options.set)
+    if options.budget == "paper":
+        for name in ("batch_size", "ablation"):
+            if getattr(options, name):
+                flag = name.replace("_", "-")
+                parser.error(f"argument --{flag}: is for the small budget alone")
+        if options.numbers == "default":
+            parser.error("argument --numbers: default is for the small budget alone")
+    for name, values in GRID.items():
+        if getattr(options, name) is not values and not options.ablation:
+            flag = name.replace("_", "-")
+            parser.error(f"argument --{flag}: is for --ablation alone")
+    if options.ablation:
+        options.layers = options.layers or ["MomentumLSTM"]
+        takes = [name for name in layers_with("momentum") if name in layers_with("step_size")]
+        if len(options.layers) != 1 or options.layers[0] not in takes:
+            parser.error(
+                f"argument --ablation: takes one layer of {takes}. "
+                f"Received: {' '.join(options.layers)}"
+            )
+    options.layers = list(dict.fromkeys(options.layers or layers_of(options)))
+    for_all = [size for name, size in options.units if name is None]
+    named = {name: size for name, size in options.units if name is not None}
+    options.units = {name: size for name in options.layers for size in for_all[-1:]} | named
+    if unknown := set(named) - set(options.layers):
+        parser.error(f"argument --units: {sorted(unknown)} are not among the layers")
+    options.output = options.output or new_folder(f"runs/{options.task}")
+
+
+def layers_of(options):
+    """Return the layers that are compared if none are named."""
+    if options.budget == "small":
+        return LAYERS
+    told = budgets.telling(options.task, options.set)
+    return [
+        row.layer_name
+        for row in tasks.recipes.RECIPES
+        if row.task == options.task
+        and all(row.options.get(name) == value for name, value in told.items())
+        and (not options.units or row.units in [size for _, size in options.units])
+    ]
+
+
+def comparison(options, command):
+    """Return the `Comparison` that the options ask for."""
+    if options.budget == "paper":
+        setups, given = budgets.paper_setups(
+            options.task,
+            options.set,
+            options.layers,
+            options.units,
+            options.epochs,
+            options.learning_rate,
+        )
+        task, told = tasks.load(options.task, **given), {"name": "paper"}
+    else:
+        budget = changed(budgets.SMALL[options.task], options)
+        task = tasks.load(options.task, **budget.options)
+        task = shortened(task, budgets.EVALUATED.get(options.task))
+        setups = {name: of_layer(budget, name, options) for name in options.layers}
+        if options.ablation:
+            (setup,) = setups.values()
+            setups = ablation.ablation_setups(setup, options.momentum, options.step_size)
+        told = {
+            "name": "small, the same updates for all layers",
+            "numbers of the layers": options.numbers,
+            "initial weights": "Keras's",
+        }
+    return Comparison(
+        task=task,
+        setups=setups,
+        seeds=options.seeds,
+        output=options.output,
+        budget=told,
+        title=title(task),
+        command=command,
+        devices=options.devices,
+        sections=(ablation.heat_map,) if options.ablation else (),
+        claims=claims_on(options.task),
+    )
+
+
+def changed(budget, options):
+    """Return a budget with what the command line says in its place."""
+    given = {name: getattr(options, name) for name in ("epochs", "batch_size", "learning_rate")}
+    given = {name: value for name, value in given.items() if value is not None}
+    return dataclasses.replace(budget, options={**budget.options, **options.set}, **given)
+
+
+def of_layer(budget, layer, options):
+    """Return the recipe of a layer in a small budget."""
+    numbers = {}
+    if options.numbers == "paper":
+        numbers = budgets.paper_numbers(options.task, budget.options, layer)
+    units = options.units.get(layer, budget.units)
+    return dataclasses.replace(budget, layer_name=layer, units=units, arguments=numbers)
+
+
+def shortened(task, count):
+    """Return a task of whose validation and test samples the first are scored."""
+    if count is None:
+        return task
+    return dataclasses.replace(task, validation=task.validation[:count], test=task.test[:count])
+
+
+def title(task):
+    """Return the task with what its name leaves open."""
+    told = [
+        f"{name} {value}"
+        for name, value in task.options.items()
+        if name in ("variant", "steps", "blanks", "subset") and value is not None
+    ]
+    permuted = ["permuted"] if task.options.get("permute") else []
+    return ", ".join([task.name, *permuted, *told])
+
 
 if __name__ == "__main__":
     main()

@@ -1,9 +1,42 @@
 """The suite runs on the backend that KERAS_BACKEND names."""
 
 import gc
+import os
+import random
+from pathlib import Path
 
-import keras
-import pytest
+# Read when a backend starts, so set before one is imported. A setting from outside stays.
+CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
+SURROUNDINGS = {
+    # PyTorch slows a hundredfold where several processes have as many threads as cores each.
+    "OMP_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    # On JAX compiling takes most of the time: compile quickly, and each program once.
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    "JAX_COMPILATION_CACHE_DIR": str(CACHE),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+for name, value in SURROUNDINGS.items():
+    os.environ.setdefault(name, value)
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+BACKEND = keras.config.backend()
+
+
+def seed_backend():
+    """`keras.utils.set_random_seed` would import TensorFlow beside every other backend."""
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        tf.random.set_seed(0)
+    elif BACKEND == "torch":
+        import torch
+
+        torch.manual_seed(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -15,7 +48,7 @@ def _small_heap():
     gc.collect()
     gc.freeze()
     yield
-    if keras.config.backend() == "jax":
+    if BACKEND == "jax":
         import jax
 
         jax.clear_caches()
@@ -23,8 +56,11 @@ def _small_heap():
 
 @pytest.fixture(autouse=True)
 def _fresh_keras():
-    """No test leaves a dtype policy or names behind."""
-    keras.utils.set_random_seed(0)
+    """No test leaves a dtype policy, names or random numbers behind."""
+    # Keras seeds what it draws with by Python's `random`.
+    keras.utils.clear_session(free_memory=False)
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002, Keras draws from it
+    seed_backend()
     yield
     keras.config.set_dtype_policy("float32")
-    keras.utils.clear_session(free_memory=False)

@@ -5,15 +5,14 @@ import itertools
 import keras
 import numpy as np
 import pytest
-from harness import array
-
-from keras_momentum_rnn.tasks.autoencoders import (
+from autoencoders import (
     WIDTHS,
     cross_entropy,
     curves,
     deep_autoencoder,
     squared_error,
 )
+from harness import array
 
 
 def test_an_image_is_the_distance_to_a_parabola_through_its_points():

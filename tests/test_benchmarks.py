@@ -28,6 +28,7 @@ def run(script, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_path):
     readme, results = tmp_path / "README.md", tmp_path / "results"
     readme.write_text(README)
@@ -80,6 +81,7 @@ def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_pa
     assert "GPU" in second
 
 
+@pytest.mark.slow
 def test_results_that_cannot_be_read_are_kept(tmp_path):
     file = tmp_path / f"cpu-{BACKEND}.json"
     file.write_text("<<<<<<< ours")

@@ -7,6 +7,7 @@ from cases import CASES
 from harness import BACKEND, array, assert_close, normal, randomise
 from keras import ops
 from masks import MASKS
+from speed import few
 
 from keras_momentum_rnn import AdamLSTM
 
@@ -91,7 +92,7 @@ def gradient_penalty(layer, mask):
 
 
 @pytest.mark.parametrize("mask", [None, "holes"])
-@pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM", "MomentumRNN"))
 def test_second_derivatives_are_those_of_the_steps(case, mask):
     fast, step = pair(case)
     if mask is not None:
@@ -154,7 +155,7 @@ def hessian_of_x(loss, values):
         return array(jax.jit(jax.hessian(loss))(*values))
     import tensorflow as tf
 
-    with tf.GradientTape() as outer:
+    with tf.GradientTape(persistent=True) as outer:
         outer.watch(values[0])
         with tf.GradientTape() as tape:
             tape.watch(values[0])
@@ -221,13 +222,10 @@ def test_plan_says_that_a_transform_steps():
     assert "a function transform acts on the call" in plan.reason
 
 
-@pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM", "MomentumRNN"))
 def test_a_batch_of_no_samples(case):
     layer = case.layer(UNITS, return_sequences=True, return_state=True)
-    try:
-        expected = keras.layers.LSTM(UNITS)(np.zeros((0, TIME, FEATURES), "float32"))
-    except Exception:
-        pytest.skip("Keras's own layer takes no empty batch here")
+    expected = keras.layers.LSTM(UNITS)(np.zeros((0, TIME, FEATURES), "float32"))
     assert tuple(expected.shape) == (0, UNITS)
     outputs, *states = layer(np.zeros((0, TIME, FEATURES), "float32"))
     assert tuple(outputs.shape) == (0, TIME, UNITS)

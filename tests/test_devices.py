@@ -8,11 +8,11 @@ import sys
 import keras
 import pytest
 
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare, devices
-from keras_momentum_rnn.experiments.budgets import Budget, setup_of
-from keras_momentum_rnn.experiments.setups import Optimizer
-from keras_momentum_rnn.layers.names import ready_layers
 
 BACKEND = keras.config.backend()
 # Two devices are set up before the backend starts.
@@ -29,8 +29,8 @@ compared(sys.argv[2], 2)
 
 
 def setups(clipnorm):
-    budget = Budget(Optimizer("Adam", 0.01, clipnorm), 3, 24, 2)
-    return {"AdamRNN": setup_of(ready_layers()["AdamRNN"], 3, {}, budget)}
+    recipe = tasks.Recipe("adding", "AdamRNN", 3, {}, "Adam", 0.01, clipnorm, 24, 2)
+    return {"AdamRNN": recipe}
 
 
 def compared(output, count):
@@ -49,6 +49,7 @@ def compared(output, count):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras documents no `fit` over devices there")
 def test_two_devices_give_what_one_gives(tmp_path):
     one = compared(tmp_path / "one", 1)

@@ -444,6 +444,7 @@ def files(output):
     return {path.name for path in output.iterdir() if path.stat().st_size > 100}
 
 
+@pytest.mark.slow
 def test_gradient_flow_example(tmp_path):
     tiny = ["--units=4", "--updates=2", "--measurements=2", "--batch-size=8"]
     done = example("gradient_flow.py", tmp_path / "out", *tiny)
@@ -463,6 +464,7 @@ def test_gradient_flow_example(tmp_path):
     assert "SimpleRNN" in (tmp_path / "out" / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_memory_map_example(tmp_path):
     tiny = ["--units=4", "--epochs=1", "--characters=2000", "--shown=20"]
     done = example("memory_map.py", tmp_path / "out", *tiny)
@@ -470,6 +472,7 @@ def test_memory_map_example(tmp_path):
     assert files(tmp_path / "out") == {"memory_map.png", "results.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["gradient_flow.py", "memory_map.py"])
 def test_examples_refuse_bad_options(script, tmp_path):
     done = example(script, tmp_path, "--units=0")

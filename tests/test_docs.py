@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import keras
+import needs
 import pytest
 
 import keras_momentum_rnn
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [page for page in (ROOT / "README.md", *ROOT.glob("docs/*.md")) if page.exists()]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", needs.marked(MODULES))
 def test_docstring_examples(name):
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from autoencoder_report import TABLE_1, TABLE_3
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.tasks import sutskever2013
@@ -56,10 +57,7 @@ def last(name, row, metric="loss"):
     return run["curve"][-1][f"validation_{metric}"]
 
 
-def test_tables_of_autoencoders(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "examples")
-    from autoencoder_report import TABLE_1, TABLE_3
-
+def test_tables_of_autoencoders():
     momenta, paper = [0.9, 0.99, 0.999], TABLE_1["curves"]
     errors, scales = tables()[:2]
     sgd = min(autoencoder("SGD", 0.0, rate) for rate in (0.01, 0.05))

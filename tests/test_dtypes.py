@@ -16,12 +16,14 @@ from harness import (
     weights_of,
 )
 from keras import ops
+from speed import COMPILES, few, slow_unless
 
 import keras_momentum_rnn as kmr
 
 POLICIES = ["float32", "mixed_bfloat16", "mixed_float16"]
 if BACKEND != "jax":  # JAX computes in float64 only where a flag says so
     POLICIES.append("float64")
+FEW = ("AdamLSTM", "MCRM-momentum")
 INPUTS = {
     "zero": lambda rng: np.zeros((2, 20, 3), "float32"),
     "huge": lambda rng: normal(rng, 2, 20, 3, scale=1e3),
@@ -35,7 +37,9 @@ def kinds():
             for kind in INPUTS:
                 # A long loop takes seconds: in the narrowest type alone.
                 if kind != "long" or policy == "mixed_float16":
-                    yield pytest.param(case, policy, kind, id=f"{case.id}-{policy}-{kind}")
+                    quick = case.id in FEW if COMPILES or kind == "long" else True
+                    row = case, policy, kind
+                    yield slow_unless(quick, *row, id=f"{case.id}-{policy}-{kind}")
 
 
 @pytest.mark.parametrize("case, policy, kind", kinds())
@@ -55,7 +59,7 @@ def test_finite(case, policy, kind):
 @pytest.mark.skipif(
     BACKEND == "jax", reason="JAX computes in float64 only where a flag says so"
 )
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(CASES, *FEW))
 def test_float64_is_exact(case):
     rng = np.random.default_rng(0)
     x = normal(rng, 2, 30, 3)
@@ -123,7 +127,7 @@ def test_second_moment_neither_overflows_nor_vanishes_in_half_precision(policy):
     np.testing.assert_allclose(drives, 1 / np.sqrt(0.1), rtol=1e-2)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(CASES, *FEW))
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_is_close_to_float32(case, policy):
     rng = np.random.default_rng(0)
@@ -139,7 +143,7 @@ def test_half_precision_is_close_to_float32(case, policy):
     assert_close(run(half, x)[0], run(layer, x)[0], tolerance=0.05)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(CASES, *FEW))
 def test_trains_in_mixed_precision(case):
     rng = np.random.default_rng(0)
     x = normal(rng, 8, 5, 3)

@@ -16,6 +16,7 @@ from harness import (
 )
 from keras import ops
 from masks import MASKS
+from speed import COMPILES, slow_unless
 
 BATCH, TIME, FEATURES, UNITS = 3, 7, 3, 4
 
@@ -51,6 +52,8 @@ OPTIONS = {
     ),
 }
 
+# With these every option is quick where each is a program to compile.
+EVERY_OPTION = ("SRLSTM", "MomentumGRU")
 CONCERN_BOTH = ["plain", "all_states", "mask_all_states", "mask_backwards", "dropout_1"]
 
 
@@ -132,9 +135,10 @@ def crossed():
                 slots=how.get("initial") == "all",
                 features=FEATURES,
             )
-            yield pytest.param(case, name, "auto", id=f"{case.id}-{name}-{plan.path}")
+            quick = not COMPILES or name == "mask_all_states" or case.id in EVERY_OPTION
+            yield slow_unless(quick, case, name, "auto", id=f"{case.id}-{name}-{plan.path}")
             if plan.path != "step":
-                yield pytest.param(case, name, False, id=f"{case.id}-{name}-step")
+                yield slow_unless(quick, case, name, False, id=f"{case.id}-{name}-step")
 
 
 @pytest.mark.parametrize("case, option, use_cudnn", crossed())

@@ -1,14 +1,21 @@
 """What a comparison comes to: summary, claims, report, pictures, and the papers' numbers."""
 
+import dataclasses
 import json
 
+import ablation
+import budgets
 import numpy as np
 import pytest
+from command_line import assignment, widths
+from paper_claims import claims_on
+from reproduce import check, comparison, main, new_parser
+
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
 
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.experiments import ablation, budgets, claims, plots, report, summary
-from keras_momentum_rnn.experiments.arguments import assignment, widths
-from keras_momentum_rnn.experiments.command import check, comparison, main, new_parser
+from keras_momentum_rnn.experiments import claims, plots, report, summary
 from keras_momentum_rnn.tasks.paper_results import published
 
 
@@ -102,32 +109,36 @@ def test_a_smaller_score_may_be_better():
     assert fast["epochs_to_lstm_best"] is None
 
 
+def verdicts(found):
+    return claims.verdicts(found, claims_on(found["settings"]["task"]))
+
+
 def test_claims_are_seen_only_beyond_the_spread():
-    first, *rest = claims.verdicts(results([*LSTM, *FAST, *SLOW, *ALIKE]))
+    first, *rest = verdicts(results([*LSTM, *FAST, *SLOW, *ALIKE]))
     assert first.startswith("- Nguyen et al. (2020), Tables 1 and 11")
     assert "**Seen in part**: seen for MomentumLSTM" in first
     assert "within the spread of seeds: AdamLSTM" in first
     assert "the other way round: SRLSTM" in first
     assert "LSTM is at its best on validation after 2 epochs" in rest[0]
     assert "Earlier there: MomentumLSTM (1)" in rest[0] and "Never: SRLSTM" in rest[0]
-    (seen, *_) = claims.verdicts(results([*LSTM, *FAST]))
+    (seen, *_) = verdicts(results([*LSTM, *FAST]))
     assert seen.endswith("**Seen**, in all cases.")
-    (against, *_) = claims.verdicts(results([*LSTM, *SLOW]))
+    (against, *_) = verdicts(results([*LSTM, *SLOW]))
     assert "**Not seen**: the other way round: SRLSTM." in against
 
 
 def test_layers_at_chance_are_told():
     # Test losses at the best epoch: 1 and 2/3; accuracies 0.32 and 0.75.
     chance = {"loss": 1.04, "accuracy": 0.32}
-    lines = claims.verdicts(results([*LSTM, *FAST], constant=chance))
+    lines = verdicts(results([*LSTM, *FAST], constant=chance))
     assert lines[-1].startswith("- At chance, that is no better by 5% than the best output")
     assert lines[-1].endswith("(test loss 1.04, accuracy 0.320): LSTM.")
     chance = {"loss": 0.6, "accuracy": 0.5}
-    (first, *_) = claims.verdicts(results([*LSTM, *SLOW], constant=chance))
+    (first, *_) = verdicts(results([*LSTM, *SLOW], constant=chance))
     assert "**Not seen**: both at chance: SRLSTM." in first
-    *_, both = claims.verdicts(results([*LSTM, *SLOW], constant=chance))
+    *_, both = verdicts(results([*LSTM, *SLOW], constant=chance))
     assert both.endswith("LSTM, SRLSTM. Among them this comparison ranks nothing.")
-    assert not any("chance" in line for line in claims.verdicts(results([*LSTM, *FAST])))
+    assert not any("chance" in line for line in verdicts(results([*LSTM, *FAST])))
     unmeasured = results([*LSTM, *FAST])
     del unmeasured["constant"]
     unmeasured["settings"]["chance"] = {"loss": 1.04, "accuracy": 0.32}
@@ -150,17 +161,17 @@ def test_at_chance_is_what_neither_loss_nor_score_has_left(constant, expected):
 
 
 def test_of_one_seed_nothing_is_said_to_be_seen():
-    (first, *_) = claims.verdicts(results([LSTM[0], FAST[0]]))
+    (first, *_) = verdicts(results([LSTM[0], FAST[0]]))
     assert "**Open**: of one seed, whose spread is unknown: MomentumLSTM." in first
-    (first, *_) = claims.verdicts(results([*LSTM, *FAST, SLOW[0]]))
+    (first, *_) = verdicts(results([*LSTM, *FAST, SLOW[0]]))
     assert "**Seen in part**: seen for MomentumLSTM; of one seed" in first
-    (first, *_) = claims.verdicts(results([*LSTM, *ALIKE, SLOW[0]]))
+    (first, *_) = verdicts(results([*LSTM, *ALIKE, SLOW[0]]))
     assert "**Not seen**: within the spread of seeds: AdamLSTM; of one seed" in first
 
 
 def test_report_sets_the_papers_numbers_beside_ours(tmp_path):
     (tmp_path / "notes.md").write_text("A note by hand.")
-    text = report.write(results(ALL), tmp_path, "MNIST in small")
+    text = report.write(results(ALL), tmp_path, "MNIST in small", claims=claims_on("mnist"))
     scores = text.partition("## What is seen")[0].splitlines()
     rows = {line.split(" | ")[0]: line for line in scores if line.startswith("| ")}
     assert "0.9904 ± 0.0004 (128 units)" in rows["| MomentumLSTM"]
@@ -197,10 +208,10 @@ def test_pilots_of_one_row_have_its_colour_and_one_line_for_each_rate():
     assert plots.styles(["LSTM", "A at 1"])["LSTM"] == ("black", "-")
 
 
-def test_heat_map_has_momentum_across_and_step_size_up():
-    budget = budgets.SMALL["digits"]
-    grid = [0.0, 0.9], [0.1, 1.0, 2.0]
-    setups = ablation.ablation_setups("MomentumLSTM", *grid, {}, 8, budget)
+def test_heat_map_has_step_size_across_and_momentum_up():
+    """As the heat map of a search."""
+    budget = dataclasses.replace(budgets.SMALL["digits"], layer_name="MomentumLSTM")
+    setups = ablation.ablation_setups(budget, [0.0, 0.9], [0.1, 1.0, 2.0])
     runs = []
     for number, (name, setup) in enumerate(setups.items()):
         (layer,) = setup.new_layers()
@@ -209,10 +220,11 @@ def test_heat_map_has_momentum_across_and_step_size_up():
         runs[-1]["setup"] |= {"class": "MomentumLSTM", "arguments": setup.arguments}
     text, figures = ablation.heat_map(results(runs))
     axes = figures["heat_map.png"].axes[0]
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "0.9"]
-    assert [t.get_text() for t in axes.get_yticklabels()] == ["0.1", "1", "2"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("step size", "momentum")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["0.1", "1", "2"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["0", "0.9"]
     cells = np.asarray(axes.images[0].get_array())
-    np.testing.assert_allclose(cells, [[0, 0.1], [0.2, 0.3], [0.4, 0.5]])
+    np.testing.assert_allclose(cells, [[0, 0.2, 0.4], [0.1, 0.3, 0.5]])
     assert "Best: MomentumLSTM 0.9 2, test accuracy 0.500" in text
     for one in runs:
         one |= {"curve": [], "test": None, "best_epoch": None, "diverged": True}
@@ -266,8 +278,8 @@ def test_small_budget_gives_every_layer_the_same_but_its_own_numbers():
     assert list(found.setups)[:2] == ["LSTM", "MomentumLSTM"] and len(found.setups) == 10
     assert {setup.batch_size for setup in found.setups.values()} == {32}
     assert {setup.epochs for setup in found.setups.values()} == {3}
-    assert {str(setup.optimizer) for setup in found.setups.values()} == {
-        str(found.setups["LSTM"].optimizer)
+    assert {str(setup.described()["optimizer"]) for setup in found.setups.values()} == {
+        "{'class': 'Adam', 'learning_rate': 0.002, 'global_clipnorm': 1.0}"
     }
     assert found.setups["AdamLSTM"].units == 4 and found.setups["MCRM"].units == 5
     (adam,) = found.setups["AdamLSTM"].new_layers()
@@ -304,13 +316,13 @@ def test_paper_budget_is_the_recipes():
     assert list(found.setups) == ["SimpleRNN", "GRU", "LSTM", "NestedLSTM", "MCRM"]
     assert [setup.units for setup in found.setups.values()] == [308, 177, 153, 77, 85]
     assert found.setups["MCRM"].epochs == 60
-    nested = found.setups["NestedLSTM"].new_optimizer()
+    nested = found.setups["NestedLSTM"].optimizer
     assert nested.global_clipnorm == 0.1
     plain, _ = budgets.paper_setups("memory5", {}, ["SimpleRNN"], learning_rate=1e-4)
     assert plain["SimpleRNN"].epochs == 500  # of 100 updates
     described = json.loads(json.dumps(plain["SimpleRNN"].described()))
     assert described["optimizer"]["momentum"]["class"] == "WarmConstant"
-    assert plain["SimpleRNN"].new_optimizer().nesterov is True
+    assert plain["SimpleRNN"].optimizer.nesterov is True
     shared, options = budgets.paper_setups("adding", {}, ["AdamLSTM"])
     assert options == {"variant": "momentumrnn", "steps": 750, "samples": 5000}
     assert shared["AdamLSTM"].epochs == 12  # of 100 updates

@@ -16,22 +16,37 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from reproduce import main
+
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
 
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.experiments import training
-from keras_momentum_rnn.experiments.budgets import Budget, setup_of
-from keras_momentum_rnn.experiments.command import main
+from keras_momentum_rnn.experiments import runner, training
 from keras_momentum_rnn.experiments.comparison import SCHEMA
 from keras_momentum_rnn.experiments.constant import constant_scores
-from keras_momentum_rnn.experiments.setups import Optimizer
 
 REPRODUCE = Path(__file__).parents[1] / "examples" / "reproduce.py"
 EPOCHS = 3
 TASK = {"variant": "sutskever", "steps": 20, "samples": 48, "held_out": 24}
-BUDGET = Budget(Optimizer("Adam", 0.01, 1.0), 3, 24, EPOCHS)
 COMMAND = ["adding", "--seeds=1", "--units=3", f"--epochs={EPOCHS}", "--batch-size=24"]
 COMMAND += ["--layers", "SimpleRNN", "MomentumRNN", "--numbers=default"]
 COMMAND += ["--set", *(f"{name}={value}" for name, value in TASK.items())]
+
+
+def settings(units=4, **arguments):
+    """How a plain network is trained."""
+    return tasks.Recipe(
+        task="adding",
+        layer_name="SimpleRNN",
+        units=units,
+        arguments=arguments,
+        optimizer_name="Adam",
+        learning_rate=0.01,
+        clipnorm=1.0,
+        batch_size=24,
+        epochs=EPOCHS,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +107,7 @@ def test_best_model_gives_its_scores(finished):
     assert task.evaluate(model, "test", 24) == pytest.approx(best["test"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     process = subprocess.Popen(
         [sys.executable, REPRODUCE, *COMMAND, f"--output={tmp_path}"],
@@ -114,9 +130,9 @@ def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
 def test_what_stops_a_run_loses_nothing(tmp_path, monkeypatch):
     """Dropout's random numbers and Adam's moments and iterations go on too."""
     task = tasks.load("adding", **TASK)
-    setup = setup_of(keras.layers.SimpleRNN, 4, {"dropout": 0.3}, BUDGET)
+    setup = settings(dropout=0.3)
     whole = training.new_run("SimpleRNN", 0, setup)
-    training.train(whole, setup, task, tmp_path / "whole")
+    training.train(whole, setup, task, tmp_path / "whole", {})
     full = OSError(errno.ENOSPC, "No space left on device")
     for owner, name, call, error, done in (
         (keras.Model, "save", 1, full, 0),
@@ -126,14 +142,14 @@ def test_what_stops_a_run_loses_nothing(tmp_path, monkeypatch):
         run = training.new_run("SimpleRNN", 0, setup)
         with monkeypatch.context() as patch, pytest.raises(type(error)) as raised:
             patch.setattr(owner, name, stopped(getattr(owner, name), call, error))
-            training.train(run, setup, task, tmp_path / "parts")
+            training.train(run, setup, task, tmp_path / "parts", {})
         if error is full:
             assert "was not written and is as it was before: No space" in str(raised.value)
         assert not list(tmp_path.rglob("unfinished-*"))
         state = tmp_path / "parts" / "state.npz"
         kept = json.loads(str(np.load(state)["told"]))["run"]["curve"] if state.exists() else []
         assert len(kept) == done
-    training.train(run, setup, task, tmp_path / "parts")
+    training.train(run, setup, task, tmp_path / "parts", {})
     assert_same_learning([run], [whole])
 
 
@@ -174,7 +190,7 @@ def test_finished_runs_are_kept_and_layers_and_seeds_may_be_added(output, monkey
     assert [row["runs"] for row in after["summary"]] == [2, 2, 2]
 
 
-def quick(run, setup, task, folder, after_epoch):
+def quick(run, setup, task, folder, settings, after_epoch, until):
     """Stand for `training.train`."""
     curve = {"loss": 1.0, "seconds": 1.0}
     for split in ("validation", "test"):
@@ -194,33 +210,20 @@ def test_other_settings_are_refused(output):
     assert (output / "results.json").read_bytes() == before
 
 
-def test_a_run_begun_with_another_setup_is_refused(tmp_path):
-    task = tasks.load("adding", **TASK)
-    setup = setup_of(keras.layers.SimpleRNN, 4, {}, BUDGET)
-    run, model = training.new_run("SimpleRNN", 0, setup), training.new_model(task, setup)
-    training.write_state(tmp_path / "state.npz", model, run, [])
-    other = setup_of(keras.layers.SimpleRNN, 5, {}, BUDGET)
-    with pytest.raises(ValueError, match="units: 4 there, 5 now"):
-        training.train(training.new_run("SimpleRNN", 0, other), other, task, tmp_path)
-
-
 def test_averaging_goes_on_with_its_memory(tmp_path):
     """Its averages, and the model that was scored with them."""
     task = tasks.load("adding", **TASK)
     setup = dataclasses.replace(
-        setup_of(keras.layers.SimpleRNN, 4, {}, BUDGET),
-        callbacks=lambda: [tasks.AveragedSGD("val_loss", patience=1)],
+        settings(), further_callbacks=lambda: [tasks.AveragedSGD("val_loss", patience=1)]
     )
     model = training.new_model(task, setup)
     (averaging,) = callbacks = setup.callbacks()
     averaging.set_state({"values": [1.0, 2.0], "updates": 3, "averages": model.get_weights()})
-    training.write_state(
-        tmp_path / "state.npz", model, training.new_run("", 0, setup), callbacks
-    )
+    run = training.new_run("", 0, setup)
+    runner.write_state(tmp_path / "state.npz", model, run, {}, callbacks)
     (other,) = callbacks = setup.callbacks()
-    training.read_state(
-        tmp_path / "state.npz", model, training.new_run("", 0, setup), callbacks
-    )
+    state = runner.read_state(tmp_path / "state.npz", model, {}, callbacks)
+    runner.restore(state, model, run, callbacks)
     assert (other.values, other.updates) == ([1.0, 2.0], 3)
     for average, weight in zip(other.averages, model.get_weights(), strict=True):
         np.testing.assert_array_equal(keras.ops.convert_to_numpy(average), weight)

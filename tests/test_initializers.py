@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 from harness import array
-from scipy.stats import chisquare, kstest
 
 from keras_momentum_rnn.initializers import (
     CayleySkew,
@@ -47,7 +46,9 @@ def test_initializers_follow_keras(initializer, shape):
 @pytest.mark.parametrize("seed", ["x", float("nan"), 2.5, True, [1]])
 @pytest.mark.parametrize("initializer", SHAPES)
 def test_seeds_that_are_no_integers_are_refused(initializer, seed):
-    with pytest.raises(ValueError, match=r"`seed` must be an integer or None\. Received: seed="):
+    with pytest.raises(
+        ValueError, match=r"`seed` must be an integer or None\. Received: seed="
+    ):
         initializer(seed=seed)
     assert initializer(seed=np.int64(3)).get_config()["seed"] == 3
     assert array(initializer(seed=np.int64(3))(SHAPES[initializer])).any()
@@ -69,6 +70,13 @@ def test_config_has_every_argument(initializer):
     assert config == values
     again = type(initializer).from_config(config)
     np.testing.assert_array_equal(array(again((6, 6))), array(initializer((6, 6))))
+
+
+@pytest.mark.parametrize("initializer", SHAPES)
+def test_a_seed_is_in_the_config_as_it_was_given(initializer):
+    """A copy of an initializer without a seed draws its own; of one with a seed, the same."""
+    assert initializer(seed=7).get_config()["seed"] == 7
+    assert initializer().get_config()["seed"] is None
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.1])
@@ -96,22 +104,27 @@ def test_connections_of_sparse_units(inputs):
     np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(inputs, 3))
 
 
+@pytest.fixture
+def stats():
+    return pytest.importorskip("scipy.stats", reason="it tests distributions")
+
+
 @pytest.mark.parametrize(
     ("initializer", "stddev"),
     [(SparseUnits(seed=5), 1), (SparseUnits(stddev=2, scale=0.25, seed=5), 0.5)],
 )
-def test_weights_are_normal_and_their_places_uniform(initializer, stddev):
+def test_weights_are_normal_and_their_places_uniform(initializer, stddev, stats):
     """Places that depended on the weights, by one seed for both, would skew the weights."""
     kernel = array(initializer((200, 300)))
-    assert kstest(kernel[kernel != 0], "norm", (0, stddev)).pvalue > 0.01
-    assert chisquare(np.count_nonzero(kernel, axis=1)).pvalue > 0.01
+    assert stats.kstest(kernel[kernel != 0], "norm", (0, stddev)).pvalue > 0.01
+    assert stats.chisquare(np.count_nonzero(kernel, axis=1)).pvalue > 0.01
     for shift in (1, 7):  # no two units have the same inputs
         assert np.any((kernel != 0) != (np.roll(kernel, shift, axis=1) != 0), axis=0).all()
 
 
-def test_an_echo_state_is_a_scaled_normal_matrix():
+def test_an_echo_state_is_a_scaled_normal_matrix(stats):
     kernel = array(EchoState(fan_in=100, seed=2)((100, 100)))
-    assert kstest(kernel.ravel() / kernel.std(), "norm").pvalue > 0.01
+    assert stats.kstest(kernel.ravel() / kernel.std(), "norm").pvalue > 0.01
     sparse = array(EchoState(seed=2)((100, 100)))
     ratio = kernel[sparse != 0] / sparse[sparse != 0]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-4)

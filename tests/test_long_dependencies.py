@@ -3,14 +3,21 @@
 import itertools
 import json
 import re
+import runpy
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 from harness import array
 
-from keras_momentum_rnn.experiments import long_dependencies, training
-from keras_momentum_rnn.experiments.momentum_table import Row, looks_of, row_of, table
+pytest.importorskip("matplotlib", reason="the examples need it")
+
+import long_dependencies
+from matplotlib.figure import Figure
+from momentum_table import Row, looks_of, pilot_table, row_of, table
+
+from keras_momentum_rnn.experiments import training
 
 TINY = ["--updates=6", "--pilot=4", "--every=2", "--units=4"]
 # A pilot of four updates is over before momentum rises.
@@ -56,7 +63,7 @@ def test_momentum_warms_up_and_has_both_forms():
     for name, expected in {"0": (0, 0), "0.98N": (0.9, 0.98), "0.98M": (0.9, 0.98)}.items():
         row = rows[f"SimpleRNN {name}"]
         assert row_of(str(row)) == row
-        optimizer = setup_of(options, row, 0.01).new_optimizer()
+        optimizer = setup_of(options, row, 0.01).optimizer
         assert optimizer.nesterov == (row.form == "N")
         assert float(optimizer.learning_rate) == pytest.approx(0.01)
         momenta = []
@@ -72,7 +79,7 @@ def test_rows_differ_by_the_end_of_the_default_pilot():
     assert options.pilot < options.updates
     found = set()
     for row in long_dependencies.rows(options):
-        optimizer = setup_of(options, row, updates=options.pilot).new_optimizer()
+        optimizer = setup_of(options, row, updates=options.pilot).optimizer
         optimizer.iterations.assign(options.pilot - 1)
         found.add((float(optimizer.momentum), optimizer.nesterov))
     assert len(found) == 7
@@ -107,7 +114,7 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     task = long_dependencies.load(options)
     setup = setup_of(options, Row("SimpleRNN", 0.98, "N"), rate=0.5)
     run = training.new_run("parts", 0, setup)
-    training.train(run, setup, task, tmp_path / "whole")
+    training.train(run, setup, task, tmp_path / "whole", {})
 
     def trained_at_once(callbacks, epochs_at_once):
         keras.utils.set_random_seed(0)
@@ -133,9 +140,9 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     parts = training.new_run("parts", 0, setup)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(np, "savez", killed)
-        training.train(parts, setup, task, tmp_path / "parts")
+        training.train(parts, setup, task, tmp_path / "parts", {})
     parts = training.new_run("parts", 0, setup)
-    training.train(parts, setup, task, tmp_path / "parts")
+    training.train(parts, setup, task, tmp_path / "parts", {})
     same_curves(parts, run)
 
 
@@ -225,6 +232,69 @@ def test_table_5_stands_beside_the_papers():
     assert "AdamRNN" not in ends  # it diverged
 
 
+def test_a_pilot_tells_what_a_shorter_one_would_have_chosen():
+    curves = {"0.001": [0.4, 0.2, 0.5], "0.0001": [0.5, 0.4, 0.3], "1e-05": [0.5]}
+    runs = [
+        {"layer": f"SimpleRNN 0 at {rate}", "curve": [{"validation_loss": v} for v in values]}
+        for rate, values in curves.items()
+    ]
+    runs.append({"layer": "SimpleRNN 0.9N at 1", "curve": []})
+    settings = {"budget": {"updates between evaluations": 500}}
+    text, _ = pilot_table({"runs": runs, "settings": settings})
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if "|" in line]
+    assert lines[0] == ["500", "1,000", "1,500"]
+    assert lines[2:] == [
+        ["SimpleRNN 0", "0.001 (0.400)", "0.001 (0.200)", "0.0001 (0.300)"],
+        ["SimpleRNN 0.9N", "-", "-", "-"],
+    ]
+
+
+def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(tmp_path, monkeypatch):
+    small = ["--momenta", "0.9", "0", "--forms", "M", "--beside", "AdamRNN", *ONE_RATE]
+    command = ["adding", "multiplication", *TINY, *small, "--seeds=2"]
+    command += ["--set", "steps=20", "held_out=40"]
+    order, original = [], training.train_epoch
+
+    def noted(run, setup, task, *rest):
+        order.append((task.name, run["seed"]))
+        return original(run, setup, task, *rest)
+
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **named: Path(path).touch())
+    monkeypatch.setattr(training, "train_epoch", noted)
+    long_dependencies.main([*command, f"--output={tmp_path / 'whole'}"])
+    assert list(dict.fromkeys(order)) == [
+        ("adding", 0), ("multiplication", 0), ("adding", 1), ("multiplication", 1)]  # fmt: skip
+
+    def killed(run, setup, task, *rest):
+        # Within the second run of the second task.
+        if task.name == "multiplication" and run["layer"] == "SimpleRNN 0" and run["curve"]:
+            raise KeyboardInterrupt
+        return original(run, setup, task, *rest)
+
+    parts = [*command, f"--output={tmp_path / 'parts'}"]
+    monkeypatch.setattr(training, "train_epoch", killed)
+    with pytest.raises(SystemExit, match="Interrupted"):
+        long_dependencies.main(parts)
+    monkeypatch.setattr(training, "train_epoch", original)
+    long_dependencies.main(parts)
+    for task in ("adding", "multiplication"):
+        whole, part = (
+            json.loads((tmp_path / kind / task / "results.json").read_text())
+            for kind in ("whole", "parts")
+        )
+        assert [(run["layer"], run["seed"]) for run in part["runs"]] == [
+            (name, seed)
+            for seed in (0, 1)
+            for name in ("SimpleRNN 0.9M", "SimpleRNN 0", "AdamRNN 0.9M")
+        ]
+        for run, expected in zip(part["runs"], whole["runs"], strict=True):
+            same_curves(run, expected)
+        report = (tmp_path / "parts" / task / "report.md").read_text()
+        # 4 of 7 x 4 rows and seeds, 6 of 50,000 updates each.
+        assert "budget that was run: 0.0%, 24 of 1,400,000 updates" in report.splitlines()[2]
+        assert "0 of 28 runs to their end. In further runs, 12 updates." in report
+
+
 def test_rows_are_told_apart_in_the_picture():
     rows = [Row(*parts) for parts in itertools.product(
         ["SimpleRNN", "AdamRNN", "MomentumRNN"], [0.98, 0.995], ["N", "M"])]  # fmt: skip
@@ -253,3 +323,10 @@ def test_one_rate_needs_no_pilot(tmp_path):
     rates = long_dependencies.pilot(options, "")
     assert all(found == {0.01: None} for found in rates.values()) and len(rates) == 7
     assert not (tmp_path / "pilot").exists()
+
+
+def test_the_example_is_a_script(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["long_dependencies.py", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(long_dependencies.__file__, run_name="__main__")
+    assert "--seeds" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 import reference
 from harness import BACKEND, array, assert_close, normal, weights_of
 from keras import ops
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 
@@ -100,9 +101,9 @@ def assert_trained_alike(layer, expected, tolerance=5e-5):
 @pytest.mark.parametrize(
     "optimizer, multiplier, rebase_every",
     [
-        (SGD, 0.3, 3),
-        (RMSprop, 0.3, None),
-        (RMSprop, 1.0, 1),
+        slow_unless(not COMPILES, SGD, 0.3, 3),
+        slow_unless(not COMPILES, RMSprop, 0.3, None),
+        slow_unless(not COMPILES, RMSprop, 1.0, 1),
         (Adam, 0.3, 1),
     ],
 )
@@ -243,7 +244,11 @@ def test_a_layer_that_is_called_twice_in_an_update_counts_two():
 
 @pytest.mark.parametrize(
     "rebase_every, policy",
-    [(1, "float32"), (100, "mixed_bfloat16"), (None, "mixed_float16")],
+    [
+        (1, "float32"),
+        slow_unless(False, 100, "mixed_bfloat16"),
+        slow_unless(False, None, "mixed_float16"),
+    ],
 )
 def test_orthogonal_after_a_thousand_updates(rebase_every, policy):
     units, updates = 16, 1000

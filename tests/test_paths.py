@@ -20,6 +20,7 @@ from harness import (
 from keras import ops
 from masks import MASKS
 from reference import rule_step
+from speed import COMPILES, few, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
@@ -89,10 +90,19 @@ def taken(case, device, slots=False, **options):
 
 # Each is a program to compile but on PyTorch.
 KERNEL_CALLS = CALLS if BACKEND == "torch" else ("plain", "slots", "recurrent-bias")
+# Every option is quick with one of each recurrence and of each kind of rule.
+EVERY_CALL = ("NAGLSTM", "AdamLSTM", "RMSPropGRU", "MomentumRNN", "MCRM-momentum")
+EVERY_CALL = ("NAGGRU",) if COMPILES else (*EVERY_CALL, "SRLSTM-released", "AdamDTRIV-cayley")
 
 
-@pytest.mark.parametrize("call", KERNEL_CALLS)
-@pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
+def kernel_rows():
+    for case in WITH_KERNEL:
+        for call in KERNEL_CALLS:
+            quick = case.id in EVERY_CALL or (call == "slots" and not COMPILES)
+            yield slow_unless(quick, case, call, id=f"{case.id}-{call}")
+
+
+@pytest.mark.parametrize("case, call", kernel_rows())
 def test_kernels_equal_the_steps(case, call, device):
     options, slots = CALLS[call]
     if case.takes(options) != options:
@@ -110,7 +120,7 @@ def test_kernels_equal_the_steps(case, call, device):
         assert_equal(layers, None, slots, tolerance)
 
 
-@pytest.mark.parametrize("case", IN_LOOPS, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(IN_LOOPS, "SRGRU", "AdamLSTM"))
 def test_loops_equal_the_steps(case, monkeypatch):
     """Filtered, or with what the steps computed kept for the backward pass."""
     monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
@@ -123,8 +133,11 @@ def test_loops_equal_the_steps(case, monkeypatch):
 
 @pytest.mark.parametrize(
     "case",
-    named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
-    ids=lambda c: c.id,
+    few(
+        named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
+        "SRLSTM-released",
+        "MomentumRNN",
+    ),
 )
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.4}], ids=["plain", "dropout"])
 def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeypatch):
@@ -460,7 +473,7 @@ def test_a_rule_without_momentum_runs_on_every_device(device):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("case", REPRESENTATIVES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(REPRESENTATIVES, "SRLSTM", "MCRM-momentum"))
 def test_what_is_masked_may_be_nan_or_infinite(case, value):
     rng = np.random.default_rng(0)
     x, mask = normal(rng, 3, 6, 3), MASKS["holes"](3, 6)

@@ -1,35 +1,28 @@
 """The examples `pixel_digits.py` and `orthogonal_pixels.py`: what they compare, and refuse."""
 
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
+import orthogonal_pixels
+import pixel_digits
 import pytest
+
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments.training import new_model
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = ["--subset=96", "--epochs=2", "--seeds=1", "--batch-size=40"]
 
 
-@pytest.fixture
-def examples(monkeypatch):
-    monkeypatch.syspath_prepend(EXAMPLES)
-    import orthogonal_pixels
-    import pixel_digits
-
-    yield {"pixel_digits": pixel_digits, "orthogonal_pixels": orthogonal_pixels}
-    for name in ("orthogonal_pixels", "pixel_digits"):
-        sys.modules.pop(name, None)
+EXAMPLES = {"pixel_digits": pixel_digits, "orthogonal_pixels": orthogonal_pixels}
 
 
 @pytest.fixture
-def compared(examples, monkeypatch):
+def compared(monkeypatch):
     """A function from an example and its arguments to the `Comparison` that it would run."""
-    monkeypatch.setattr(examples["pixel_digits"], "compare", lambda comparison: comparison)
-    return lambda name, *arguments: examples[name].main([*TINY, *arguments])
+    monkeypatch.setattr(pixel_digits, "compare", lambda comparison: comparison)
+    return lambda name, *arguments: EXAMPLES[name].main([*TINY, *arguments])
 
 
 def test_layers_are_treated_alike(compared):
@@ -41,7 +34,7 @@ def test_layers_are_treated_alike(compared):
         assert (setup.units, setup.batch_size, setup.epochs) == (4, 40, 2)
         (layer,) = setup.new_layers()
         assert type(layer).__name__ == name and layer.units == 4
-        optimizer = setup.new_optimizer()
+        optimizer = setup.optimizer
         assert isinstance(optimizer, keras.optimizers.RMSprop)
         assert optimizer.global_clipnorm == 1 and float(optimizer.learning_rate) == (
             pytest.approx(2e-3)
@@ -65,15 +58,15 @@ def test_orthogonal_layers_have_a_rate_of_their_own_for_the_rotation(compared):
     assert momentum.optimizer.rho == 0.99
 
 
-def test_recipe_sets_layer_optimizer_and_length(examples):
-    example = examples["orthogonal_pixels"]
+def test_recipe_sets_layer_optimizer_and_length():
+    example = orthogonal_pixels
     options = example.parse(["--recipe=512", "--layers", "SRDTRIV"])
     assert (options.dataset, options.permute) == ("mnist", True)
     setup = example.setup(options, "SRDTRIV")
     assert (setup.epochs, setup.batch_size, setup.units) == (150, 128, 512)
     (layer,) = setup.new_layers()
     assert (layer.units, layer.restart_period) == (512, 2)
-    assert float(setup.new_optimizer().learning_rate) == pytest.approx(3e-4)
+    assert float(setup.optimizer.learning_rate) == pytest.approx(3e-4)
     assert example.parse(["--recipe=170"]).layers == ["DTRIV", "MomentumDTRIV"]
 
 
@@ -97,14 +90,14 @@ def test_recipe_sets_layer_optimizer_and_length(examples):
         ("orthogonal_pixels", ["--layers", "GRU"], "--layers: invalid choice: 'GRU'"),
     ],
 )
-def test_bad_arguments_are_refused(examples, name, arguments, message, capsys):
+def test_bad_arguments_are_refused(name, arguments, message, capsys):
     with pytest.raises(SystemExit) as error:
-        examples[name].main(arguments)
+        EXAMPLES[name].main(arguments)
     assert error.value.code == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("subset", [5, 1438])
-def test_a_subset_that_is_not_there_is_refused(examples, subset):
+def test_a_subset_that_is_not_there_is_refused(subset):
     with pytest.raises(SystemExit, match=f"subset.*{subset}"):
-        examples["pixel_digits"].main([f"--subset={subset}"])
+        pixel_digits.main([f"--subset={subset}"])

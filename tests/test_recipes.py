@@ -1,13 +1,14 @@
 """Recipes: what the paper published, under its names, and no more."""
 
 import dataclasses
+import json
 
 import keras
 import numpy as np
 import pytest
 from harness import array
 
-from keras_momentum_rnn.tasks import recipe
+from keras_momentum_rnn.tasks import AveragedSGD, Recipe, recipe
 from keras_momentum_rnn.tasks.recipes import RECIPES
 
 MULTIPLE = hasattr(keras.optimizers, "MultiOptimizer")
@@ -328,3 +329,59 @@ def test_plain_networks_start_and_learn_as_in_tables_4_and_5(task, options, scal
         for t in (0, 999, 1000)
     ]
     assert momenta == pytest.approx([0.9, 0.9, 0.995])
+
+
+@keras.saving.register_keras_serializable("tests")
+class OwnRNN(keras.layers.SimpleRNN):
+    pass
+
+
+def choice(**changed):
+    """Return settings that no paper has."""
+    given = {"layer_name": "AdamLSTM", "units": 3, "arguments": {"beta": 0.5}}
+    given |= {"optimizer_name": "SGD", "learning_rate": 0.1, "clipnorm": None}
+    return Recipe(task="adding", batch_size=4, epochs=2, **{**given, **changed})
+
+
+def test_settings_of_your_own_are_a_recipe():
+    (layer,) = choice().new_layers()
+    assert (layer.units, layer.beta) == (3, 0.5)
+    lower, upper = choice(units=(4, 3)).new_layers(return_sequences=False)
+    assert (lower.return_sequences, upper.return_sequences) == (True, False)
+    own = choice(layer_name="tests>OwnRNN", arguments={})
+    assert type(own.layer) is OwnRNN
+    with pytest.raises(ValueError, match="Received: layer_name='FooLSTM'"):
+        choice(layer_name="FooLSTM").new_layers()
+    stop = keras.callbacks.TerminateOnNaN
+    assert [type(c) for c in choice(further_callbacks=lambda: [stop()]).callbacks()] == [stop]
+    averaged = choice(averaging_patience=3, further_callbacks=lambda: [stop()]).callbacks()
+    assert [type(c) for c in averaged] == [AveragedSGD, stop]
+
+
+def test_a_recipe_says_all_that_results_tell():
+    initializer = keras.initializers.Constant(2.0)
+    told = choice(units=(4, 3), arguments={"bias_initializer": initializer}).described()
+    assert (
+        told
+        == json.loads(json.dumps(told))
+        == {
+            "class": "AdamLSTM",
+            "units": [4, 3],
+            "arguments": {"bias_initializer": {"class": "Constant", "value": 2.0}},
+            "optimizer": {"class": "SGD", "learning_rate": 0.1, "global_clipnorm": None},
+            "batch_size": 4,
+            "epochs": 2,
+            "model": {},
+            "source": "",
+        }
+    )
+    speech = recipe("timit", "MomentumDTRIV", units=224)
+    assert speech.described()["source"] == f"{speech.source}; follows {speech.follows}"
+    told = speech.described()["recurrent_optimizer"]
+    assert (told["class"], told["learning_rate"], told["rho"]) == ("RMSprop", 2e-4, 0.99)
+
+
+def test_updates_are_grouped_into_epochs_where_they_alone_are_counted():
+    grouped = recipe("adding", "AdamLSTM").grouped(100)
+    assert (grouped.epochs, grouped.updates_per_epoch) == (12, 100)
+    assert recipe("adding", "MCRM").grouped(100) == recipe("adding", "MCRM")

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.linalg
 from harness import BACKEND, array, assert_close
 from keras import ops
+
+pytest.importorskip("scipy", reason="rotations are compared with its own")
+
+from scipy import linalg
 from scipy.stats import kstest
 
 from keras_momentum_rnn import rotations
@@ -57,7 +60,7 @@ def test_packed_numbers_stand_above_the_diagonal_row_by_row(units):
 
 
 FRECHET = {
-    "expm": lambda s, e: scipy.linalg.expm_frechet(s, e, compute_expm=False),
+    "expm": lambda s, e: linalg.expm_frechet(s, e, compute_expm=False),
     "cayley": lambda s, e: (
         -np.linalg.solve(
             np.eye(len(s)) + s,
@@ -76,7 +79,7 @@ def test_rotation_and_its_gradient_under_a_compiler(name, size):
     cotangent = rng.standard_normal((5, 5))
     eye = np.eye(5)
     expected = {
-        "expm": lambda: scipy.linalg.expm(s),
+        "expm": lambda: linalg.expm(s),
         "cayley": lambda: np.linalg.solve(eye + s, eye - s),
     }[name]()
     function = rotations.PARAMETRIZATIONS[name]
@@ -93,11 +96,11 @@ def test_scaling_and_squaring_is_exact_in_float64():
     for size in (0.0, 0.01, 0.49, 1.0, 30.0):
         s = size * skew_of(np.random.default_rng(1).standard_normal(15))
         actual = rotations.scaled_and_squared(ops.convert_to_tensor(s))
-        np.testing.assert_allclose(array(actual), scipy.linalg.expm(s), atol=2e-13)
+        np.testing.assert_allclose(array(actual), linalg.expm(s), atol=2e-13)
 
 
 def test_newton_schulz_squares_the_error():
-    q = scipy.linalg.expm(skew_of(np.random.default_rng(0).standard_normal(15)))
+    q = linalg.expm(skew_of(np.random.default_rng(0).standard_normal(15)))
     q += 1e-3 * np.random.default_rng(1).standard_normal(q.shape)
     q = array(rotations.nearer_orthogonal(ops.convert_to_tensor(q.astype("float32"))))
     assert np.abs(q.T @ q - np.eye(6)).max() < 2e-5
@@ -124,7 +127,7 @@ def test_tensorflow_computes_in_float64_on_a_gpu(monkeypatch):
 def test_henaff_turns_planes_by_uniform_angles(units):
     matrix = drawn(HenaffSkew(seed=1), units)
     angles = np.diag(matrix, 1)[::2]
-    blocks = scipy.linalg.block_diag(*[[[0, a], [-a, 0]] for a in angles])
+    blocks = linalg.block_diag(*[[[0, a], [-a, 0]] for a in angles])
     np.testing.assert_array_equal(matrix[: len(blocks), : len(blocks)], blocks)
     assert not matrix[len(blocks) :].any()  # the last row of odd units
     if units == 40:
@@ -138,7 +141,7 @@ def test_cayley_draws_the_numbers_of_uniform_angles_below_a_right_angle():
     angles = -2 * np.arctan(numbers)
     assert kstest(angles, "uniform", (0, np.pi / 2)).pvalue > 0.01
     turned = np.angle(
-        scipy.linalg.eigvals(np.linalg.solve(np.eye(400) + matrix, np.eye(400) - matrix))
+        linalg.eigvals(np.linalg.solve(np.eye(400) + matrix, np.eye(400) - matrix))
     )
     np.testing.assert_allclose(np.sort(turned[turned > 0]), np.sort(angles), atol=1e-6)
 
@@ -156,7 +159,7 @@ def test_haar_draws_uniform_rotations():
 @pytest.mark.parametrize("units", [4, 5])
 def test_moments_of_haar(units):
     """The trace of a uniform rotation has mean 0 and variance 1, the entries variance 1 / n."""
-    rotations = [scipy.linalg.expm(drawn(HaarSkew(seed=seed), units)) for seed in range(200)]
+    rotations = [linalg.expm(drawn(HaarSkew(seed=seed), units)) for seed in range(200)]
     traces = [np.trace(r) for r in rotations]
     assert abs(np.mean(traces)) < 0.25
     assert 0.7 < np.var(traces) < 1.4
@@ -165,7 +168,7 @@ def test_moments_of_haar(units):
 
 @pytest.mark.parametrize("units", [2, 9, 40])
 def test_angles_of_haar_stay_below_pi(units):
-    angles = np.abs(scipy.linalg.eigvals(drawn(HaarSkew(seed=3), units)).imag)
+    angles = np.abs(linalg.eigvals(drawn(HaarSkew(seed=3), units)).imag)
     assert angles.max() < np.pi + 1e-5
     assert np.count_nonzero(angles > 1e-4) == 2 * (units // 2)
 

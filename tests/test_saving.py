@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
 from harness import BACKEND, assert_close, normal, randomise
+from speed import few
 
 GOLDEN = Path(__file__).parent / "golden"
 X = normal(np.random.default_rng(8), 2, 5, 3)
@@ -64,7 +65,7 @@ def recurrent_layers(model):
     return [layer]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", few(CASES, "SRLSTM", "AdamDTRIV-cayley", "MCRM-momentum"))
 @pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "bidirectional"])
 def test_round_trip(case, wrapped, tmp_path):
     options = {
@@ -94,6 +95,7 @@ def test_weights_file_round_trip(tmp_path):
     assert_close(model.predict(X, verbose=0), expected, tolerance=1e-7)
 
 
+@pytest.mark.slow
 def test_every_backend_predicts_the_same_in_a_fresh_process(tmp_path):
     model = all_layers()
     model.save(tmp_path / "model.keras")
@@ -130,6 +132,7 @@ def test_optimizer_state_survives(tmp_path):
     assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
 
 
+@pytest.mark.slow
 def test_import_brings_no_backend_of_its_own():
     """With keras imported, the package adds its own modules and no others' but the stdlib."""
     code = (

@@ -7,9 +7,13 @@ import wave
 import keras
 import numpy as np
 import pytest
-import scipy.signal
-import soundfile
 from harness import array
+
+pytest.importorskip("scipy", reason="it resamples speech")
+pytest.importorskip("soundfile", reason="it reads speech")
+
+import soundfile
+from scipy import signal
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.tasks.speech import CORE_TEST, DEVELOPMENT
@@ -60,7 +64,7 @@ def utterances(split):
 
 def test_spectrogram_is_that_of_scipy(folder):
     task = tasks.load("speech", folder=folder, floor=1e-3)
-    transform = scipy.signal.ShortTimeFFT(scipy.signal.get_window("hann", 256), 128, 8000)
+    transform = signal.ShortTimeFFT(signal.get_window("hann", 256), 128, 8000)
     expected = []
     for path in sorted(folder.rglob("*.wav")):
         samples = soundfile.read(path)[0]

@@ -70,6 +70,7 @@ def test_other_seeds_of_a_task_are_other_data():
     assert not same(contents(a.train.batches(SIZE)), contents(b.train.batches(SIZE)))
 
 
+@pytest.mark.slow
 def test_data_is_the_same_in_every_process():
     code = (
         "from keras_momentum_rnn import tasks\n"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import REPRESENTATIVES as CASES
 from harness import BACKEND, array, assert_close, normal, randomise, run
+from speed import few
 
 RNG = np.random.default_rng(0)
 X = normal(RNG, 32, 8, 3)
@@ -14,7 +15,7 @@ Y = np.tanh(X.sum(axis=(1, 2)))[:, None]
 
 COMPILED_WITH_EVERY_OPTION = {"AdamLSTM", "SRLSTM-released", "MCRM-momentum"}
 
-pytestmark = pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+pytestmark = pytest.mark.parametrize("case", few(CASES, "AdamLSTM", "MomentumDTRIV"))
 
 
 def model_of(case, **options):

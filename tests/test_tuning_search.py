@@ -12,11 +12,15 @@ import weakref
 from pathlib import Path
 
 import keras
-import keras_tuner
 import numpy as np
 import pytest
 from tuning_cases import Scripted, images, numbers, score_of, search
 
+pytest.importorskip("keras_tuner", reason="a search needs it")
+
+import keras_tuner
+
+from keras_momentum_rnn.atomic_files import write_json
 from keras_momentum_rnn.tuning import (
     MomentumHyperModel,
     Results,
@@ -26,7 +30,6 @@ from keras_momentum_rnn.tuning import (
     tune,
 )
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
-from keras_momentum_rnn.writing import write_json
 
 KILLED = """
 import os, signal, sys

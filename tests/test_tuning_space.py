@@ -5,10 +5,13 @@ import subprocess
 import sys
 
 import keras
-import keras_tuner
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
+
+pytest.importorskip("keras_tuner", reason="a search needs it")
+
+import keras_tuner
 
 import keras_momentum_rnn
 from keras_momentum_rnn import rules, tuning

@@ -16,11 +16,12 @@ from harness import (
     run,
 )
 from masks import MASKS
+from speed import few
 
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
 
-pytestmark = pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+pytestmark = pytest.mark.parametrize("case", few(CASES, "SRLSTM", "MCRM-momentum"))
 
 
 def built(case, **options):

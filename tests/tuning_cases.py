@@ -4,8 +4,16 @@ import gc
 from unittest import mock
 
 import keras
-import keras_tuner
 import numpy as np
+import pytest
+
+pytest.importorskip("keras_tuner", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("rich", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("scipy", reason="keras_momentum_rnn.tuning needs it")
+pytest.importorskip("sklearn", reason="keras_momentum_rnn.tuning needs it")
+
+import keras_tuner
 
 from keras_momentum_rnn.tuning import tune
 

@@ -4,8 +4,9 @@ import numpy as np
 
 from keras_momentum_rnn.checks import checked_count
 from keras_momentum_rnn.diagnostics.states import memories, pace
+from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
-COLORS = ["#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00"]  # Okabe and Ito
+COLORS = ["black", VERMILION, BLUE, GREEN, PURPLE, ORANGE]
 
 
 def plot_gradient_norms(norms, iterations=None, title="Gradient of the loss by h at time t"):

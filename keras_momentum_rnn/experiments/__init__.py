@@ -8,7 +8,10 @@ requirements.check(
     {"matplotlib": "matplotlib", "numpy": "numpy", "rich": "rich"},
 )
 
+from keras_momentum_rnn.experiments.claims import Claim  # noqa: E402
 from keras_momentum_rnn.experiments.comparison import Comparison, compare  # noqa: E402
-from keras_momentum_rnn.experiments.setups import Setup  # noqa: E402
+from keras_momentum_rnn.experiments.results_file import surroundings  # noqa: E402
+from keras_momentum_rnn.experiments.runner import progress_bar  # noqa: E402
+from keras_momentum_rnn.tasks import Recipe  # noqa: E402
 
-__all__ = ["Comparison", "Setup", "compare"]
+__all__ = ["Claim", "Comparison", "Recipe", "compare", "progress_bar", "surroundings"]

@@ -1,11 +1,9 @@
-"""What the papers claim of their layers, and whether a comparison shows it."""
+"""What is claimed of layers, and whether a comparison shows it."""
 
 from dataclasses import dataclass
 
 from keras_momentum_rnn.experiments.summary import BASELINE, number, rows
 
-MOMENTUM_LSTMS = ("MomentumLSTM", "AdamLSTM", "RMSPropLSTM", "SRLSTM")
-NESTED_RIVALS = ("SimpleRNN", "GRU", "LSTM", "NestedLSTM")
 # Better than a constant output is what is better by this share of its loss or score.
 OFF_CHANCE = 0.05
 # What is told of pairs of layers, and the words for it.
@@ -33,64 +31,12 @@ class Claim:
     than: tuple
 
 
-OF_TASKS = {
-    ("mnist", "pmnist", "digits"): [
-        Claim(
-            "Nguyen et al. (2020), Tables 1 and 11, on MNIST: every momentum LSTM classifies "
-            "better than LSTM",
-            MOMENTUM_LSTMS,
-            (BASELINE,),
-        )
-    ],
-    ("timit", "speech"): [
-        Claim(
-            "Nguyen et al. (2020), Tables 2 and 12, on TIMIT: every momentum LSTM predicts "
-            "better than LSTM",
-            MOMENTUM_LSTMS,
-            (BASELINE,),
-        )
-    ],
-    ("words",): [
-        Claim(
-            "Nguyen et al. (2020), Table 3: MomentumLSTM and SRLSTM have a lower perplexity "
-            "than LSTM",
-            ("MomentumLSTM", "SRLSTM"),
-            (BASELINE,),
-        ),
-        Claim(
-            "Mohamed and Claudel (2018), Table 1: GRU has the lowest perplexity",
-            ("GRU",),
-            ("SimpleRNN", "LSTM", "NestedLSTM", "MCRM"),
-        ),
-    ],
-    ("adding", "copying"): [
-        Claim(
-            "Nguyen et al. (2020), Figure 4: AdamLSTM and RMSPropLSTM come to better losses "
-            "than LSTM",
-            ("AdamLSTM", "RMSPropLSTM"),
-            (BASELINE,),
-        )
-    ],
-    ("mnist", "adding", "copying", "characters"): [
-        Claim(
-            "Mohamed and Claudel (2018), Table 1: MCRM is better than RNN, GRU, LSTM and "
-            "Nested LSTM",
-            ("MCRM",),
-            NESTED_RIVALS,
-        )
-    ],
-}
-
-
-def verdicts(results):
-    """Return what is seen of the papers' claims, and of chance, as lines of Markdown."""
+def verdicts(results, claims=()):
+    """Return whether claims are seen, who is sooner, and who at chance, as Markdown lines."""
     found = {row["layer"]: row for row in rows(results) if row["test"] is not None}
     lost = at_chance(results)
     lines = [
-        verdict(claim, found, lost, results["settings"]["larger_is_better"])
-        for tasks, claims in OF_TASKS.items()
-        if results["settings"]["task"] in tasks
-        for claim in claims
+        verdict(claim, found, lost, results["settings"]["larger_is_better"]) for claim in claims
     ]
     return [line for line in lines if line] + [*sooner(found), *no_better(lost, results)]
 

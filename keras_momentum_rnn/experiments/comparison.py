@@ -1,6 +1,6 @@
 """Layers on a task, trained one after another, and what they leave in a directory.
 
-results.json   settings, summary and all finished runs, see `SCHEMA`
+results.json   settings, summary and all runs, see `SCHEMA`
 report.md      what is seen, beside the papers' numbers
 losses.png     training and test loss over epochs
 score.png      the papers' score on validation over epochs, where it is not the loss
@@ -11,19 +11,20 @@ runs/          the best model of each run, and the state of a run that is not fi
 
 import os
 import shutil
+import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-import keras
 from rich import print
-from rich import progress as bars
 
-from keras_momentum_rnn.experiments import devices, report, summary, training
+from keras_momentum_rnn.atomic_files import differences, replaced
+from keras_momentum_rnn.experiments import devices, report, runner, summary, training
 from keras_momentum_rnn.experiments.constant import constant_scores
-from keras_momentum_rnn.experiments.settings import check_same, surroundings
+from keras_momentum_rnn.experiments.results_file import ResultsFile, surroundings
 from keras_momentum_rnn.tasks import Task
-from keras_momentum_rnn.writing import differences, read_results, replaced, write_json
+
+# Seconds after which report and pictures are written again, while runs go on.
+REPORT_EVERY = 120
 
 SCHEMA = {
     "commands": "the command lines of all calls",
@@ -43,11 +44,13 @@ SCHEMA = {
         "layer": "the name in the comparison",
         "seed": "of weights, dropout and the order of samples",
         "parameters": "of the model, the trained ones",
-        "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source",
+        "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source; "
+        "recurrent_optimizer, that of S, where an orthogonal layer has one",
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a loss that is no number ended it",
-        "curve": "for each epoch loss and scores of training, validation_... and test_..., "
+        "curve": "shorter than the epochs of its setup if the run goes on later; "
+        "for each epoch loss and scores of training, validation_... and test_..., "
         "and seconds, those of training alone",
     },
 }
@@ -59,7 +62,7 @@ class Comparison:
 
     Attributes:
         task: `Task`.
-        setups: dict from the names of layers to a `Setup` each.
+        setups: dict from the names of layers to a `tasks.Recipe` each.
         seeds: int, how many runs of each.
         output: directory of the results.
         budget: dict, what the results file says of the budget.
@@ -68,6 +71,9 @@ class Comparison:
         devices: int, over how many the batches are divided.
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
+        claims: `Claim`s, on which the report gives a verdict.
+        epochs_at_once: int, after how many epochs a run makes way for the others of its seed,
+            so that all stand side by side early; None for all epochs.
     """
 
     task: Task
@@ -79,6 +85,8 @@ class Comparison:
     command: str
     devices: int = 1
     sections: tuple = ()
+    claims: tuple = ()
+    epochs_at_once: int | None = None
 
     def settings(self):
         """Return what must be equal for runs to be compared."""
@@ -116,55 +124,80 @@ def compare(comparison):
 
     Raises:
         ValueError: if the directory holds runs with other settings, or a results.json that
-            is no JSON.
+            is no results file.
         OSError: if a file cannot be written.
     """
-    output, path = Path(comparison.output), Path(comparison.output) / "results.json"
-    results = read_results(path, {"settings": comparison.settings(), "runs": []})
-    check_settings(results, comparison)
-    devices.check(comparison.task, comparison.setups, comparison.devices)
-    output.mkdir(parents=True, exist_ok=True)
-    pairs = [(n, seed) for n in comparison.setups for seed in range(comparison.seeds)]
-    finished = {(run["layer"], run["seed"]) for run in results["runs"]}
-    if "constant" not in results:
-        results["constant"] = constant_of(comparison)
-    write_results(results, comparison)
-    with progress_bar() as progress:
-        epochs = {pair: comparison.setups[pair[0]].epochs for pair in pairs}
-        done = sum(epochs[pair] for pair in pairs if pair in finished)
-        bar = progress.add_task("", total=sum(epochs.values()), completed=done)
-        for number, (name, seed) in enumerate(pairs, 1):
-            if (name, seed) in finished:
-                continue
-            label = f"{number}/{len(pairs)} {name}, seed {seed}"
-            progress.update(bar, description=label)
-            setup, folder = comparison.setups[name], run_folder(output, name, seed)
-            run = training.new_run(name, seed, setup)
-            after_epoch = partial(progress.advance, bar)
-            # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
-            keras.utils.clear_session()
-            with devices.distributed(comparison.devices):
-                training.train(run, setup, comparison.task, folder, after_epoch)
-            results["runs"].append(run)
-            write_results(results, comparison)
-            training.remove_state(folder)
-            progress.console.print(f"{label}: {summary.sentence(run, comparison.task.metric)}")
-    keep_best(results, output)
-    text = report.write(results, output, comparison.title, comparison.sections)
-    print(summary.table(results, comparison.title))
-    print(text.partition("## What is seen")[2].partition("\n## ")[0].strip())
+    task, setups, output = comparison.task, comparison.setups, Path(comparison.output)
+    results = ResultsFile(
+        folder=output,
+        settings=comparison.settings(),
+        command=comparison.command,
+        key=("layer", "seed"),
+        done=lambda run: len(run["curve"]),
+        complete=completed,
+        check=lambda runs: other_setups(runs, setups),
+    )
+    devices.check(task, setups, comparison.devices)
+    constant = results.content.get("constant")
+    results.write(constant=constant_of(comparison) if constant is None else constant)
+    written = time.monotonic()
+
+    def train(run, until, folder, after):
+        with devices.distributed(comparison.devices):
+            setup = setups[run["layer"]]
+            training.train(run, setup, task, folder, results.settings, after, until)
+
+    def write_report():
+        report.write(
+            results.content, output, comparison.title, comparison.sections, comparison.claims
+        )
+
+    def between():
+        nonlocal written
+        if time.monotonic() - written > REPORT_EVERY:
+            write_report()
+            written = time.monotonic()
+
+    runner.finish(
+        turns(comparison),
+        results,
+        train,
+        whole=lambda run: setups[run["layer"]].epochs,
+        label=lambda run: f"{run['layer']}, seed {run['seed']}",
+        sentence=lambda run: summary.sentence(run, task.metric),
+        between=between,
+    )
+    keep_best(results)
+    write_report()
+    print(summary.table(results.content, comparison.title))
+    print(report.seen(results.content, comparison.claims))
     print(f"report.md, results.json and pictures are in {output}")
-    return results
+    return results.content
 
 
-def check_settings(results, comparison):
-    """Raise a `ValueError` if there are runs with other settings."""
-    different = differences(results["settings"], comparison.settings())
-    for run in results["runs"]:
-        setup = comparison.setups.get(run["layer"])
-        if setup is not None:
-            different += differences(run["setup"], setup.described())
-    check_same(comparison.output, different)
+def turns(comparison):
+    """Yield runs that have not begun and the epochs to which they are brought, in order."""
+    setups, at_once = comparison.setups, comparison.epochs_at_once
+    if at_once is None:
+        for name, setup in setups.items():
+            for seed in range(comparison.seeds):
+                yield training.new_run(name, seed, setup), setup.epochs
+        return
+    longest = max(setup.epochs for setup in setups.values())
+    for seed in range(comparison.seeds):
+        for epoch in range(at_once, longest + at_once, at_once):
+            for name, setup in setups.items():
+                yield training.new_run(name, seed, setup), min(epoch, setup.epochs)
+
+
+def other_setups(runs, setups):
+    """Return lines on what differs between runs and the setups of their layers."""
+    return [
+        line
+        for run in runs
+        if run["layer"] in setups
+        for line in differences(run["setup"], setups[run["layer"]].described())
+    ]
 
 
 def constant_of(comparison):
@@ -174,37 +207,17 @@ def constant_of(comparison):
     return constant_scores(comparison.task, batch_size)
 
 
-def write_results(results, comparison):
-    commands = [*results.get("commands", []), comparison.command]
-    results["commands"] = list(dict.fromkeys(commands))
-    results["summary"] = summary.rows(results)
-    results["best"] = summary.best(results)
-    ordered = {name: results[name] for name in SCHEMA}
-    write_json(Path(comparison.output) / "results.json", ordered)
+def completed(results):
+    """Return all that results.json holds, see `SCHEMA`."""
+    found = {"constant": results["settings"]["chance"], **results}
+    found |= {"summary": summary.rows(results), "best": summary.best(results)}
+    return {name: found[name] for name in SCHEMA}
 
 
-def run_folder(output, layer, seed):
-    return Path(output) / "runs" / f"{layer}-{seed}"
-
-
-def keep_best(results, output):
+def keep_best(results):
     """Copy the best model of all, if it was trained here and not only its record kept."""
-    best = results["best"]
-    model = best and run_folder(output, best["layer"], best["seed"]) / "best.keras"
+    best = results.content["best"]
+    model = best and results.run_folder(best) / "best.keras"
     if model and model.exists():
-        with replaced(output / "best.keras") as path:
+        with replaced(results.folder / "best.keras") as path:
             shutil.copyfile(model, path)
-
-
-def progress_bar(unit="epoch"):
-    """Return a bar that shows how much is done, the elapsed and the remaining time."""
-    return bars.Progress(
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(bar_width=14),
-        bars.TextColumn(unit),
-        bars.MofNCompleteColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-        speed_estimate_period=600,
-    )

@@ -86,12 +86,11 @@ def check(task, setups, count):
     if count == 1:
         return
     for name, setup in setups.items():
-        clipnorm = setup.optimizer["global_clipnorm"]
-        if keras.config.backend() == "tensorflow" and clipnorm is not None:
+        if keras.config.backend() == "tensorflow" and setup.clipnorm is not None:
             raise NotImplementedError(
                 "On TensorFlow Keras clips the gradients of each device by themselves, which "
                 f"one device does not; use JAX. Received: devices={count}, and "
-                f"global_clipnorm={clipnorm} for {name}"
+                f"global_clipnorm={setup.clipnorm} for {name}"
             )
         held_out = evaluation_batch(task, setup)
         sizes = {

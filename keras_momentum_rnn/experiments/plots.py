@@ -6,29 +6,31 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from keras_momentum_rnn import presentation
 from keras_momentum_rnn.experiments.summary import layers, mean_curve, metric_curves
 
-# The same layer looks the same in every picture. Colours after Okabe and Ito.
+# The same layer looks the same in every picture.
 STYLES = {
     "LSTM": ("black", "-"),
     "GRU": ("0.45", "--"),
     "SimpleRNN": ("0.45", ":"),
-    "MomentumLSTM": ("#0072B2", "-"),
-    "NAGLSTM": ("#56B4E9", "-"),
-    "SRLSTM": ("#009E73", "-"),
-    "AdamLSTM": ("#D55E00", "-"),
-    "RMSPropLSTM": ("#E69F00", "-"),
-    "MCRM": ("#CC79A7", "-."),
-    "NestedLSTM": ("#7B3F9E", "-."),
+    "MomentumLSTM": (presentation.BLUE, "-"),
+    "NAGLSTM": (presentation.SKY_BLUE, "-"),
+    "SRLSTM": (presentation.GREEN, "-"),
+    "AdamLSTM": (presentation.VERMILION, "-"),
+    "RMSPropLSTM": (presentation.ORANGE, "-"),
+    "MCRM": (presentation.PURPLE, "-."),
+    "NestedLSTM": (presentation.VIOLET, "-."),
 }
-OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def styles(names):
     """Return colour and line of each layer; those that differ by their rate alone share one."""
     if names and all(" at " in name for name in names):
         return rate_styles(names)
-    looks = itertools.cycle((color, line) for line in ("-", "--", ":") for color in OTHERS)
+    looks = itertools.cycle(
+        (color, line) for line in ("-", "--", ":") for color in presentation.COLORS
+    )
     return {name: STYLES[name] if name in STYLES else next(looks) for name in names}
 
 
@@ -36,7 +38,7 @@ def rate_styles(names):
     """Return colours of rows and lines of rates, where names are as "SimpleRNN 0 at 0.01"."""
     pairs = [name.partition(" at ")[::2] for name in names]
     kinds, rates = (sorted(set(part)) for part in zip(*pairs))
-    colors = dict(zip(kinds, itertools.cycle(("black", *OTHERS))))
+    colors = dict(zip(kinds, itertools.cycle(("black", *presentation.COLORS))))
     lines = dict(zip(sorted(rates, key=float), itertools.cycle((":", "--", "-", "-."))))
     return {f"{kind} at {rate}": (colors[kind], lines[rate]) for kind, rate in pairs}
 
@@ -99,8 +101,7 @@ def curves_figure(results, title, panels):
         axes.set_title(label)
         axes.set_xlabel("epoch")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.3)
+        presentation.tidy(axes)
     values = np.concatenate(values) if values else np.ones(1)
     if 0 < values.min() < values.max() / 20:
         for axes in figure.axes:
@@ -114,39 +115,4 @@ def curves_figure(results, title, panels):
         loc="outside right center",
         frameon=False,
     )
-    return figure
-
-
-def heat_map_figure(scores, title, label):
-    """Draw scores over momentum and step size.
-
-    Args:
-        scores: dict from (momentum, step size) to a score, or None where it diverged.
-        title: str.
-        label: str, of the score.
-    """
-    momenta = sorted({momentum for momentum, _ in scores})
-    step_sizes = sorted({step_size for _, step_size in scores})
-    cells = np.array(
-        [
-            [np.nan if scores.get((m, s)) is None else scores[m, s] for m in momenta]
-            for s in step_sizes
-        ]
-    )
-    figure = Figure(figsize=(1.6 + 1.1 * len(momenta), 1.8 + 0.7 * len(step_sizes)))
-    figure.set_layout_engine("constrained")
-    axes = figure.subplots()
-    image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis")
-    finite = cells[np.isfinite(cells)]
-    middle = (finite.min() + finite.max()) / 2 if finite.size else 0
-    for (row, column), value in np.ndenumerate(cells):
-        color = "white" if value < middle else "black"
-        text = "diverged" if np.isnan(value) else f"{value:.3g}"
-        axes.text(column, row, text, ha="center", va="center", color=color)
-    axes.set_xticks(range(len(momenta)), [f"{m:g}" for m in momenta])
-    axes.set_yticks(range(len(step_sizes)), [f"{s:g}" for s in step_sizes])
-    axes.set_xlabel("momentum")
-    axes.set_ylabel("step size")
-    axes.set_title(title)
-    figure.colorbar(image, label=label)
     return figure

@@ -1,8 +1,11 @@
 """The report of a comparison, in Markdown, with its pictures."""
 
+import math
 from pathlib import Path
 
-from keras_momentum_rnn.experiments import claims, plots
+from keras_momentum_rnn.atomic_files import replaced
+from keras_momentum_rnn.experiments import plots
+from keras_momentum_rnn.experiments.claims import verdicts
 from keras_momentum_rnn.experiments.summary import (
     BASELINE,
     diverged_text,
@@ -11,13 +14,13 @@ from keras_momentum_rnn.experiments.summary import (
     number,
     progress_text,
 )
+from keras_momentum_rnn.presentation import markdown_table
 from keras_momentum_rnn.tasks.paper_results import published
-from keras_momentum_rnn.writing import replaced
 
 DPI = 120
 
 
-def write(results, output, title, sections=()):
+def write(results, output, title, sections=(), claims=()):
     """Write report.md and the pictures to a directory, and return the text.
 
     Args:
@@ -25,26 +28,33 @@ def write(results, output, title, sections=()):
         output: `Path`.
         title: str.
         sections: functions (results) -> (Markdown, dict from file names to figures).
+        claims: `Claim`s.
     """
     figures = {"losses.png": plots.losses_figure(results, title)}
     if results["settings"]["metric"] != "loss":
         figures["score.png"] = plots.score_figure(results, title)
-    parts = [head(results, title), scores(results), seen(results)]
+    parts = [head(results, title), scores(results), seen(results, claims)]
     for section in sections:
         text, drawn = section(results)
         parts.append(text)
         figures |= drawn
-    notes = Path(output) / "notes.md"
-    if notes.exists():
-        parts.append("## Notes\n\n" + notes.read_text().strip())
+    parts.append(notes(output))
     parts += [pictures(figures), training(results)]
     for name, figure in figures.items():
         with replaced(Path(output) / name) as path:
             figure.savefig(path, dpi=DPI)
     text = "\n\n".join(part for part in parts if part) + "\n"
     with replaced(Path(output) / "report.md") as path:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     return text
+
+
+def notes(output):
+    """Return what stands in notes.md, as a section; an empty text if there is none."""
+    path = Path(output) / "notes.md"
+    if not path.exists():
+        return ""
+    return "## Notes\n\n" + path.read_text(encoding="utf-8", errors="replace").strip()
 
 
 def head(results, title):
@@ -54,9 +64,37 @@ def head(results, title):
     versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
     devices = f"{settings['devices']} x {settings['device']}"
     commands = "\n\n".join(f"`{command}`" for command in results["commands"])
-    return (
-        f"# {title}\n\n{commands}\n\nSamples: {sizes}. Budget: {budget}. {versions}, {devices}."
+    parts = [f"# {title}", share_of_paper(results), commands]
+    parts.append(f"Samples: {sizes}. Budget: {budget}. {versions}, {devices}.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def share_of_paper(results):
+    """Return what share of a paper's updates was run, or nothing if no table is repeated.
+
+    A budget that repeats a table names its rows, its seeds and the updates of each run.
+    """
+    budget = results["settings"]["budget"]
+    if "rows in the paper" not in budget:
+        return ""
+    rows, seeds = budget["rows in the paper"], budget["seeds in the paper"]
+    updates = budget["updates in the paper"]
+    done, further, whole = 0, 0, 0
+    for run in results["runs"]:
+        epoch = math.ceil(results["settings"]["samples"]["train"] / run["setup"]["batch_size"])
+        trained = min(len(run["curve"]) * epoch, updates)
+        if run["layer"] in rows and run["seed"] < seeds:
+            done += trained
+            whole += run["diverged"] or trained == updates
+        else:
+            further += trained
+    total = len(rows) * seeds * updates
+    text = (
+        f"Share of the paper's budget that was run: {done / total:.1%}, {done:,} of {total:,} "
+        f"updates ({len(rows)} rows, seeds: {seeds}, {updates:,} updates each); {whole} of "
+        f"{len(rows) * seeds} runs to their end."
     )
+    return text + (f" In further runs, {further:,} updates." if further else "")
 
 
 def scores(results):
@@ -73,18 +111,18 @@ def scores(results):
     raced = has_baseline(results)
     head = ["layer", "units", "parameters", f"test {metric}", "range"]
     head += [f"epochs to {BASELINE}'s best"] if raced else []
-    head += ["papers"]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for row in results["summary"]:
-        spread = "-"
-        if row["test_range"]:
-            spread = " to ".join(number(value) for value in row["test_range"])
-        lines.append(
-            f"| {row['layer']} | {row['units']} | {row['parameters']:,} | "
-            f"{mean_and_spread(row)} | {spread} | "
-            f"{progress_text(row) + ' | ' if raced else ''}"
-            f"{', '.join(map(cell, theirs[row['layer']])) or '-'} |"
-        )
+    cells = [
+        [
+            row["layer"],
+            f"{row['units']}",
+            f"{row['parameters']:,}",
+            mean_and_spread(row),
+            " to ".join(map(number, row["test_range"] or [])) or "-",
+            *([progress_text(row)] if raced else []),
+            ", ".join(map(cell, theirs[row["layer"]])) or "-",
+        ]
+        for row in results["summary"]
+    ]
     seeds = max(row["runs"] for row in results["summary"])
     text = (
         f"Test {metric} of the epoch that is best on validation: mean, standard deviation "
@@ -100,7 +138,7 @@ def scores(results):
     sources = dict.fromkeys(p.source for found in theirs.values() for p in found)
     if sources:
         text += f" Papers: {'; '.join(sources)}; sizes and budgets there are others."
-    return "\n".join(lines) + "\n\n" + text
+    return markdown_table([*head, "papers"], cells) + "\n\n" + text
 
 
 def of_column(found, layer):
@@ -125,8 +163,8 @@ def cell(result):
     return f"{text} ({', '.join(about)})"
 
 
-def seen(results):
-    lines = claims.verdicts(results)
+def seen(results, claims=()):
+    lines = verdicts(results, claims)
     if not lines:
         return ""
     rule = (
@@ -142,21 +180,25 @@ def pictures(figures):
 
 def training(results):
     """Return how each layer was trained, as a table."""
-    lines = [
-        "## Training",
-        "",
-        "| layer | its numbers | optimizer | batch | epochs | seconds per epoch |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ["layer", "its numbers", "optimizer", "batch", "epochs", "seconds per epoch"]
+    cells = []
     for row in results["summary"]:
         setup = next(r["setup"] for r in results["runs"] if r["layer"] == row["layer"])
         seconds = row["seconds_per_epoch"]
-        lines.append(
-            f"| {row['layer']} | {listed(setup['arguments'])} | {listed(setup['optimizer'])} | "
-            f"{setup['batch_size']} | {setup['epochs']} | "
-            f"{'-' if seconds is None else f'{seconds:.2f}'} |"
+        optimizer = listed(setup["optimizer"])
+        if "recurrent_optimizer" in setup:
+            optimizer += f"; of S: {listed(setup['recurrent_optimizer'])}"
+        cells.append(
+            [
+                row["layer"],
+                listed(setup["arguments"]),
+                optimizer,
+                f"{setup['batch_size']}",
+                f"{setup['epochs']}",
+                "-" if seconds is None else f"{seconds:.2f}",
+            ]
         )
-    return "\n".join(lines)
+    return f"## Training\n\n{markdown_table(head, cells)}"
 
 
 def listed(values):

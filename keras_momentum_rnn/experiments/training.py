@@ -1,32 +1,24 @@
-"""One run: a layer, a seed, trained to its end, and resumed where it was after a kill.
+"""One run of a comparison: a layer, a seed, trained to its end."""
 
-All that a run needs to go on stands in one file, `state.npz`, which takes the place of the
-one before after every epoch: every variable of model and optimizer, the states of its random
-generators among them, and what was measured so far. The order of the samples, and the
-generators of the process, depend on seed and epoch alone. So a run that was killed goes on as
-if it had not been.
-"""
-
-import json
 import math
-import shutil
 import time
 
 import keras
 import numpy as np
 
-from keras_momentum_rnn.writing import differences, replaced
+from keras_momentum_rnn.atomic_files import replaced
+from keras_momentum_rnn.experiments.runner import remembering, resumed
 
 EVALUATION_BATCH = 500
 
 
-def new_run(layer, seed, setup):
+def new_run(layer, seed, recipe):
     """Return the record of a run that has not begun."""
     return {
         "layer": layer,
         "seed": seed,
         "parameters": None,
-        "setup": setup.described(),
+        "setup": recipe.described(),
         "best_epoch": None,
         "test": None,
         "diverged": False,
@@ -34,38 +26,40 @@ def new_run(layer, seed, setup):
     }
 
 
-def train(run, setup, task, folder, after_epoch=lambda: None):
-    """Bring a run to its end.
+def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=None):
+    """Train a run to its end or to an earlier epoch, and resume it where it was interrupted.
 
     Args:
         run: dict, as `new_run` returns it, of which the rest is filled in.
-        setup: `Setup` of the layer.
+        recipe: `tasks.Recipe` of the layer.
         task: `keras_momentum_rnn.tasks.Task`.
         folder: `Path`, for the run's state and its best model.
-        after_epoch: function that is called after each epoch, those of an earlier process
-            too.
+        settings: dict, what the run depends on beside its recipe: task, backend, versions.
+        after_epoch: function that is called after each epoch.
+        until: int, the epoch at which to stop; None for the end.
     """
     keras.utils.set_random_seed(run["seed"])
-    folder.mkdir(parents=True, exist_ok=True)
-    model = new_model(task, setup)
+    model = new_model(task, recipe)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
-    callbacks = setup.callbacks()
-    if (folder / "state.npz").exists():
-        # Else the first `fit` would build the metrics, and on PyTorch draw a dropout for it.
-        task.evaluate(model, "validation", evaluation_batch(task, setup))
-        read_state(folder / "state.npz", model, run, callbacks)
-    for _ in run["curve"]:
-        after_epoch()
-    while len(run["curve"]) < setup.epochs and not run["diverged"]:
-        metrics = train_epoch(run, setup, task, model, callbacks)
+    callbacks = recipe.callbacks()
+
+    def build_metrics():
+        # Else the first `fit` would build them, and on PyTorch draw a dropout for it.
+        task.evaluate(model, "validation", evaluation_batch(task, recipe))
+
+    def epoch():
+        metrics = train_epoch(run, recipe, task, model, callbacks)
         note(run, task, metrics, model, callbacks, folder)
-        write_state(folder / "state.npz", model, run, callbacks)
-        after_epoch()
+
+    def ended():
+        return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
+
+    resumed(run, model, epoch, ended, folder, settings, callbacks, build_metrics, after_epoch)
 
 
-def train_epoch(run, setup, task, model, callbacks):
+def train_epoch(run, recipe, task, model, callbacks):
     """Train one epoch, and return what it and validation and test measured, a dict."""
-    epoch, batch_size = len(run["curve"]), evaluation_batch(task, setup)
+    epoch, batch_size = len(run["curve"]), evaluation_batch(task, recipe)
     watched = {}
     if remembering(callbacks):
         watched["validation_data"] = task.validation.batches(batch_size)
@@ -75,7 +69,7 @@ def train_epoch(run, setup, task, model, callbacks):
     start = time.perf_counter()
     fit = task.fit(
         model,
-        setup.batch_size,
+        recipe.batch_size,
         epochs=epoch + 1,
         seed=run["seed"],
         initial_epoch=epoch,
@@ -86,30 +80,24 @@ def train_epoch(run, setup, task, model, callbacks):
     metrics = {"seconds": time.perf_counter() - start}
     metrics |= {n: v[0] for n, v in fit.history.items() if not n.startswith("val_")}
     for split in ("validation", "test"):
-        hooks = [*task.new_callbacks(), *remembering(callbacks)]
-        scores = task.evaluate(model, split, batch_size, callbacks=hooks)
+        scores = task.evaluate(model, split, batch_size, callbacks=remembering(callbacks))
         metrics |= {f"{split}_{name}": value for name, value in scores.items()}
     return {name: float(value) for name, value in metrics.items()}
 
 
-def remembering(callbacks):
-    """Return the callbacks that remember more than the epoch."""
-    return [callback for callback in callbacks if hasattr(callback, "set_state")]
-
-
-def new_model(task, setup):
-    """Return the task's model with the layers of a setup, compiled, its optimizer built."""
-    options = {"batch_size": setup.batch_size} if task.stateful else {}
-    layers = setup.new_layers(**task.layer_arguments)
-    model = task.model(*layers, **options, **setup.model_options)
-    task.compile(model, setup.new_optimizer())
+def new_model(task, recipe):
+    """Return the task's model with the layers of a recipe, compiled, its optimizer built."""
+    options = {"batch_size": recipe.batch_size} if task.stateful else {}
+    layers = recipe.new_layers(**task.layer_arguments)
+    model = task.model(*layers, **options, **recipe.model_options)
+    task.compile(model, recipe.optimizer)
     model.optimizer.build(model.trainable_variables)
     return model
 
 
-def evaluation_batch(task, setup):
+def evaluation_batch(task, recipe):
     """Return how many samples are scored at once: those of training where it has states."""
-    return setup.batch_size if task.stateful else EVALUATION_BATCH
+    return recipe.batch_size if task.stateful else EVALUATION_BATCH
 
 
 def note(run, task, metrics, model, callbacks, folder):
@@ -135,45 +123,3 @@ def note(run, task, metrics, model, callbacks, folder):
             model.save(path)
         for callback in remembering(callbacks):
             callback.on_test_end()
-
-
-def state_variables(model):
-    """Return every variable that training changes."""
-    return [*model.variables, *model.optimizer.variables]
-
-
-def write_state(path, model, run, callbacks):
-    arrays = [keras.ops.convert_to_numpy(v) for v in state_variables(model)]
-    named = {f"arr_{number}": array for number, array in enumerate(arrays)}
-    told = {"run": run, "memories": []}
-    for number, callback in enumerate(remembering(callbacks)):
-        numbers = callback.state()
-        averages = numbers.pop("averages")
-        named |= {f"average_{number}_{i}": array for i, array in enumerate(averages)}
-        told["memories"].append({**numbers, "averages": len(averages)})
-    with replaced(path) as new, open(new, "wb") as file:
-        np.savez(file, **named, told=json.dumps(told))
-
-
-def read_state(path, model, run, callbacks):
-    """Bring model, record and callbacks to where the run was."""
-    with np.load(path) as stored:
-        told = json.loads(str(stored["told"]))
-        if different := differences(told["run"]["setup"], run["setup"]):
-            raise ValueError(
-                f"{path} is of a run with another setup; remove it:{''.join(different)}"
-            )
-        run |= told["run"]
-        for number, variable in enumerate(state_variables(model)):
-            variable.assign(stored[f"arr_{number}"])
-        for number, callback in enumerate(remembering(callbacks)):
-            numbers = told["memories"][number]
-            kept = [stored[f"average_{number}_{i}"] for i in range(numbers["averages"])]
-            callback.set_state({**numbers, "averages": kept})
-
-
-def remove_state(folder):
-    """Remove what a finished run needed to go on; its best model stays."""
-    (folder / "state.npz").unlink(missing_ok=True)
-    if folder.exists() and not any(folder.iterdir()):
-        shutil.rmtree(folder)

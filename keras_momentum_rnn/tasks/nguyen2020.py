@@ -166,11 +166,3 @@ TRAINING_LOSSES = {
     ("copying", 190, "LSTM"): ("Section 3.3", 0.010, None),
     ("copying", 190, "MomentumLSTM"): ("Section 3.3", 0.009, None),
 }
-# Table 16: minutes of computation until a layer of 256 units has LSTM's 92.29 % on "pmnist".
-MINUTES_TO_LSTM_BEST = {
-    "LSTM": 767,
-    "MomentumLSTM": 551,
-    "AdamLSTM": 225,
-    "RMSPropLSTM": 416,
-    "SRLSTM": 348,
-}

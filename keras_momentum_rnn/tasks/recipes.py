@@ -1,7 +1,7 @@
 """The settings that the papers published, by task, layer and size."""
 
-from keras_momentum_rnn.tasks.rows import RECIPES
-from keras_momentum_rnn.tasks.settings import Recipe
+from keras_momentum_rnn.tasks.recipe import Recipe
+from keras_momentum_rnn.tasks.recipe_tables import RECIPES
 
 __all__ = ["RECIPES", "Recipe", "recipe"]
 

@@ -3,6 +3,7 @@
 UNITS = 100
 BATCH_SIZE = 100
 UPDATES = 50_000
+SEEDS = 4
 # Section 4.2: each result is that of the best of them, which is not printed.
 LEARNING_RATES = (1e-3, 1e-4, 1e-5, 1e-6)
 # Section 4.2: momentum in the first updates, whatever it is later.

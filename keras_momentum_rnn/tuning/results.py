@@ -10,9 +10,9 @@ import keras_tuner
 from keras_tuner.engine.hyperparameters import Fixed
 from rich.table import Table
 
+from keras_momentum_rnn.atomic_files import replaced, write_json
 from keras_momentum_rnn.tuning import state
 from keras_momentum_rnn.tuning.values import LOGIT, plain, readable
-from keras_momentum_rnn.writing import replaced, write_json
 
 
 @dataclass

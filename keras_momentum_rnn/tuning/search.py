@@ -10,12 +10,12 @@ from pathlib import Path
 import keras
 import keras_tuner
 
+from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.tuning import oracles, state
 from keras_momentum_rnn.tuning.executions import Executions
 from keras_momentum_rnn.tuning.results import load_results, row_of
 from keras_momentum_rnn.tuning.roles import check_address, quiet, role, tuner_id
-from keras_momentum_rnn.writing import replaced
 
 MAX_TRIALS = 20
 

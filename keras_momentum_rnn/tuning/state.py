@@ -15,7 +15,7 @@ from pathlib import Path
 
 from keras_tuner.engine.trial import Trial
 
-from keras_momentum_rnn.writing import differences, read_json, read_results, write_json
+from keras_momentum_rnn.atomic_files import differences, read_json, read_results, write_json
 
 PROJECT = "trials"
 # What a worker is sent with the space, by which it knows the chief of its search.

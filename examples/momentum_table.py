@@ -7,11 +7,22 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from keras_momentum_rnn.experiments.summary import layers, metric_curves, number, of_layer
+from keras_momentum_rnn.presentation import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY_BLUE,
+    VERMILION,
+    VIOLET,
+    markdown_table,
+    tidy,
+)
 from keras_momentum_rnn.tasks import sutskever2013
 
-# Colours after Okabe and Ito: of a plain network's momentum; Nesterov's form is drawn solid.
-COLORS = {0: "black", 0.9: "#E69F00", 0.98: "#0072B2", 0.995: "#D55E00"}
-OTHERS = ("#009E73", "#CC79A7", "#56B4E9", "#7B3F9E")
+# Of a plain network's momentum; Nesterov's form is drawn solid.
+COLORS = {0: "black", 0.9: ORANGE, 0.98: BLUE, 0.995: VERMILION}
+OTHERS = (GREEN, PURPLE, SKY_BLUE, VIOLET)
 LINES = {"N": "-", "M": "--", "": ":"}
 ERRORS = {
     "zero_one_loss": "share of sequences with an error above 0.04",
@@ -55,7 +66,7 @@ def table(results):
     found = {row_of(name): of_layer(results["runs"], name) for name in layers(results["runs"])}
     known = [column for column in sutskever2013.COLUMNS if column in {r.column for r in found}]
     columns = list(dict.fromkeys([*known, *(row.column for row in found)]))
-    lines = [["", "biases", *columns], ["---"] * (len(columns) + 2)]
+    lines = []
     for layer in dict.fromkeys(row.layer for row in found):
         mine = {row.column: runs for row, runs in found.items() if row.layer == layer}
         errors = [mean_error(mine.get(column), settings) for column in columns]
@@ -72,8 +83,32 @@ def table(results):
         "optimizer: N is Nesterov's form, M the classical one. `biases` are outputs that do "
         "not depend on the input."
     )
-    parts = ["## Table 5", text, "\n".join(f"| {' | '.join(line)} |" for line in lines)]
+    parts = ["## Table 5", text, markdown_table(["", "biases", *columns], lines)]
     return "\n\n".join(parts), {"table5.png": errors_figure(results, found, paper)}
+
+
+def pilot_table(results):
+    """Return what each row would have chosen after shorter pilots, as a section of a report."""
+    every, rows = results["settings"]["budget"]["updates between evaluations"], {}
+    for run in results["runs"]:
+        row, _, rate = run["layer"].partition(" at ")
+        rows.setdefault(row, {})[rate] = [epoch["validation_loss"] for epoch in run["curve"]]
+    longest = max(len(curve) for curves in rows.values() for curve in curves.values())
+    points = range(longest - 1, -1, -max(1, longest // 5))[::-1]
+    lines = []
+    for row, curves in rows.items():
+        chosen = []
+        for n in points:
+            losses = {rate: curve[n] for rate, curve in curves.items() if n < len(curve)}
+            best = min(losses, key=losses.get, default=None)
+            chosen.append(f"{best} ({number(losses[best])})" if best else "-")
+        lines.append([row, *chosen])
+    text = (
+        "The learning rate of least loss on validation, and the loss, by updates of the pilot."
+    )
+    parts = ["## How long must the pilot be?", text]
+    parts.append(markdown_table(["", *(f"{every * (n + 1):,}" for n in points)], lines))
+    return "\n\n".join(parts), {}
 
 
 def mean_error(runs, settings):
@@ -109,9 +144,8 @@ def errors_figure(results, found, paper):
     looks = looks_of(found)
     draw_curves(left, results, found, looks)
     draw_ends(right, settings, found, looks, paper)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.3)
+    tidy(left)
+    tidy(right)
     left.legend(frameon=False, fontsize=8)
     right.legend(frameon=False, fontsize=8)
     return figure

@@ -1,10 +1,38 @@
-"""Types of command-line arguments."""
+"""What the examples' command lines share: types of arguments, and how a command ends."""
 
 import argparse
 import ast
 import contextlib
 import math
+import shlex
+import sys
 from pathlib import Path
+
+RESUMES = "Interrupted. Repeat the command to resume from here."
+
+
+@contextlib.contextmanager
+def ending(interrupted=RESUMES):
+    """End the process with a message, not a traceback, where a command cannot go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(interrupted)
+    except (ValueError, OSError, ImportError, NotImplementedError, RuntimeError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+def documented_parser(doc):
+    """Return a parser that shows defaults, and the first line of a docstring."""
+    return argparse.ArgumentParser(
+        description=doc.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+
+
+def command_of(script, argv):
+    """Return the command line of an example."""
+    return shlex.join(["python", f"examples/{Path(script).name}", *argv])
 
 
 def positive(kind):

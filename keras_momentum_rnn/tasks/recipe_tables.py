@@ -8,7 +8,7 @@ from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.initializers import ForgetGateBias
 from keras_momentum_rnn.tasks import mohamed2018, nguyen2020, sutskever2013
 from keras_momentum_rnn.tasks.language_model import REGULARISATION
-from keras_momentum_rnn.tasks.settings import Recipe
+from keras_momentum_rnn.tasks.recipe import Recipe
 
 # Tasks whose read-out takes h at every step.
 SEQUENCES = ("timit", "copying", "words", "characters", "memory5", "memory20")

@@ -1,29 +1,32 @@
-"""What a recipe is: a layer, an optimizer, and how long they train."""
+"""A recipe: a layer, its optimizer, and how long they train."""
 
+import dataclasses
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import keras
 
 from keras_momentum_rnn import optimizers
-from keras_momentum_rnn.layers.names import available_layers
+from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.tasks import sutskever2013
 from keras_momentum_rnn.tasks.averaging import AveragedSGD
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One row of the papers' tables, see `recipe`.
+    """How a layer is trained: a row of the papers' tables, see `recipe`, or a choice of yours.
 
     Attributes:
         task: name of the task, as `tasks.load` takes it.
         options: dict of the task's options, such as the length of its sequences.
-        layer_name: name of the layer's class.
+        layer_name: name of the layer's class: of Keras, ours, or registered with Keras.
         units: int, its width; a tuple for a stack of layers.
         arguments: dict of its other arguments, its initializers among them.
-        optimizer_name: `"RMSprop"`, `"Adam"`, `"SGD"` or `"MomentumSGD"`; for orthogonal
-            layers that of all weights but S.
+        optimizer_name: name of a class of `keras.optimizers`, or `"MomentumSGD"`; for
+            orthogonal layers that of all weights but S, the skew matrix.
         learning_rate: float, its rate; None where the paper chose one of several.
-        optimizer_arguments: dict of its other arguments.
+        optimizer_arguments: dict from names of optimizers to dicts of their other arguments.
         clipnorm: float, at which the norm of all gradients together is clipped, or None.
         batch_size: int.
         epochs: int, as the tables count.
@@ -35,8 +38,11 @@ class Recipe:
             factor, again and again; None for a constant rate.
         recurrent_optimizer_name: that of S in an orthogonal layer, else None.
         recurrent_learning_rate: float, its rate, or None.
-        source: the tables.
+        source: the tables, or where else the numbers are from.
         follows: what it follows where text, tables and released code differ or are silent.
+        further_callbacks: function that returns new callbacks of `fit`, a list, in addition to
+            those of the recipe. One that remembers more than the epoch has `state` and
+            `set_state`, as `tasks.AveragedSGD`, so that an interrupted run can resume.
     """
 
     task: str
@@ -48,8 +54,8 @@ class Recipe:
     clipnorm: float | None
     batch_size: int
     epochs: int
-    source: str
-    follows: str
+    source: str = ""
+    follows: str = ""
     options: dict = field(default_factory=dict)
     optimizer_arguments: dict = field(default_factory=dict)
     updates_per_epoch: int | None = None
@@ -58,6 +64,7 @@ class Recipe:
     rate_cut: tuple | None = None
     recurrent_optimizer_name: str | None = None
     recurrent_learning_rate: float | None = None
+    further_callbacks: Callable = list
 
     @property
     def layer(self):
@@ -101,30 +108,79 @@ class Recipe:
 
     def new_layers(self, **options):
         """Return new layers, one for each number of units, with further arguments."""
-        layer_class = available_layers()[self.layer_name]
-        stack = self.units if isinstance(self.units, tuple) else (self.units,)
-        return [layer_class(units, **{**self.arguments, **options}) for units in stack]
+        layer_class = available_layers().get(self.layer_name)
+        if layer_class is None:
+            layer_class = keras.saving.get_registered_object(self.layer_name)
+        if layer_class is None:
+            raise ValueError(
+                "`layer_name` must be a layer of Keras, ours, or the registered name of your "
+                f"own class. Received: layer_name={self.layer_name!r}"
+            )
+        *lower, last = self.units if isinstance(self.units, tuple) else (self.units,)
+        given = {**self.arguments, **options}
+        below = {**given, "return_sequences": True}
+        return [*(layer_class(n, **below) for n in lower), layer_class(last, **given)]
 
     def callbacks(self):
         """Return new callbacks of `fit`, a list: of the rate, the averaging, the look-ahead."""
+        callbacks = self.further_callbacks()
         if self.averaging_patience is not None:
-            return [AveragedSGD(patience=self.averaging_patience)]
+            return [AveragedSGD(patience=self.averaging_patience), *callbacks]
         if self.optimizer_name == "MomentumSGD":
-            return [LookAhead()]
+            return [LookAhead(), *callbacks]
         if self.rate_cut is None:
-            return []
+            return callbacks
         period, factor = self.rate_cut
         rate = self.learning_rate
-        return [
-            keras.callbacks.LearningRateScheduler(
-                lambda epoch, _: rate * factor ** (epoch // period)
-            )
-        ]
+        schedule = keras.callbacks.LearningRateScheduler(
+            lambda epoch, _: rate * factor ** (epoch // period)
+        )
+        return [schedule, *callbacks]
+
+    def grouped(self, updates):
+        """Return the recipe with epochs of so many updates, where it counts updates alone."""
+        if self.updates_per_epoch != 1:
+            return self
+        epochs = self.epochs // updates
+        return dataclasses.replace(self, epochs=epochs, updates_per_epoch=updates)
+
+    def described(self):
+        """Return what results.json says of the recipe, a dict."""
+        told = {
+            "class": self.layer_name,
+            "units": self.units,
+            "arguments": {name: shown(value) for name, value in self.arguments.items()},
+            "optimizer": self._told(self.optimizer_name, self.learning_rate),
+            "batch_size": self.batch_size,
+            "epochs": self.epochs,
+            "model": self.model_options,
+            "source": "; follows ".join(part for part in (self.source, self.follows) if part),
+        }
+        if self.recurrent_optimizer_name is not None:
+            rate = self.recurrent_learning_rate
+            told["recurrent_optimizer"] = self._told(self.recurrent_optimizer_name, rate)
+        return json.loads(json.dumps(told))  # as it will be read, a tuple as a list
+
+    def _told(self, name, rate):
+        numbers = self.optimizer_arguments.get(name, {})
+        return {
+            "class": name,
+            "learning_rate": rate,
+            "global_clipnorm": self.clipnorm,
+            **{name: shown(value) for name, value in numbers.items()},
+        }
 
     def __str__(self):
         named = {"units": self.units, **self.options}
         named = ", ".join(f"{name}={value!r}" for name, value in named.items())
         return f"({self.task!r}, {self.layer_name!r}, {named})"
+
+
+def shown(value):
+    """Return an argument as it stands in results.json: of an object its class and config."""
+    if hasattr(value, "get_config"):
+        return {"class": type(value).__name__, **value.get_config()}
+    return value
 
 
 class LookAhead(keras.callbacks.Callback):

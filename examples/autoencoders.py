@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_momentum_rnn.checks import checked, checked_count
 from keras_momentum_rnn.initializers import SparseUnits
-from keras_momentum_rnn.rules import register
 
 # Table 6 of Sutskever et al. (2013): the encoders, from the pixels to the code.
 WIDTHS = {
@@ -43,7 +42,7 @@ def deep_autoencoder(widths, scale=1.0, code="sigmoid", output="sigmoid"):
 
     Example:
 
-    >>> from keras_momentum_rnn.tasks.autoencoders import deep_autoencoder
+    >>> from autoencoders import deep_autoencoder
     >>> model = deep_autoencoder((784, 50, 6))  # that of the paper: WIDTHS["curves"]
     >>> [layer.units for layer in model.layers]
     [50, 6, 50, 784]
@@ -64,7 +63,6 @@ def deep_autoencoder(widths, scale=1.0, code="sigmoid", output="sigmoid"):
     return keras.Sequential([keras.Input((widths[0],)), *layers])
 
 
-@register
 def squared_error(y_true, y_pred):
     """Squared error of each case, summed over its pixels: the paper's training error.
 
@@ -77,14 +75,13 @@ def squared_error(y_true, y_pred):
     Example:
 
     >>> import numpy as np
-    >>> from keras_momentum_rnn.tasks.autoencoders import squared_error
+    >>> from autoencoders import squared_error
     >>> float(squared_error(np.zeros((1, 784)), np.full((1, 784), 0.5))[0])
     196.0
     """
     return ops.sum(ops.square(y_pred - y_true), axis=-1)
 
 
-@register
 def cross_entropy(y_true, y_pred):
     """Cross-entropy of each case, summed over its pixels, which lie in [0, 1].
 
@@ -121,7 +118,7 @@ def curves(count=20_000, seed=0):
 
     Example:
 
-    >>> from keras_momentum_rnn.tasks.autoencoders import curves
+    >>> from autoencoders import curves
     >>> curves(3).shape
     (3, 784)
 

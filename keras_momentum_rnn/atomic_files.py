@@ -3,7 +3,16 @@
 import contextlib
 import json
 import os
+import time
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+# Seconds after which a file that is not whole is litter: its process was killed.
+ABANDONED = 3600
 
 
 @contextlib.contextmanager
@@ -26,15 +35,38 @@ def replaced(path):
         new.unlink(missing_ok=True)
 
 
+def remove_abandoned(folder):
+    """Remove, from a folder and those in it, what killed processes left half written."""
+    for path in Path(folder).rglob("unfinished-*"):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                path.unlink()
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Let one process at a time do what stands in the context.
+
+    The system lets go of the lock of a process that was killed. On Windows nothing is locked.
+
+    Args:
+        path: of a file for the lock, which stays and is empty.
+    """
+    with open(path, "a") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def write_json(path, value):
     with replaced(path) as new:
-        new.write_text(json.dumps(value, indent=1) + "\n")
+        new.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 def read_json(path, default=None):
     """Return what a file holds, or `default` if it is missing or damaged."""
     try:
-        return json.loads(Path(path).read_text())
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):  # no JSON, or not even text
         return default
 
@@ -46,7 +78,7 @@ def read_results(path, default):
         ValueError: if it is no JSON. A new file in its place would lose all that it held.
     """
     try:
-        return json.loads(Path(path).read_text())
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
     except ValueError as error:  # no JSON, or not even text

@@ -1,0 +1,133 @@
+"""results.json: the settings that runs share, and the runs, as far as they are."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+
+import keras_momentum_rnn
+from keras_momentum_rnn.atomic_files import (
+    differences,
+    locked,
+    read_results,
+    remove_abandoned,
+    write_json,
+)
+
+
+def surroundings():
+    """Return backend, device and versions, a dict."""
+    backend = keras.config.backend()
+    return {
+        "backend": backend,
+        "device": str(keras.ops.zeros(1).device),
+        "keras_momentum_rnn": keras_momentum_rnn.__version__,
+        "keras": keras.__version__,
+        backend: sys.modules[backend].__version__,
+    }
+
+
+@dataclass
+class ResultsFile:
+    """The results of runs that can be compared, in a folder that several commands may share.
+
+    Attributes:
+        folder: `Path`.
+        settings: dict, what must be equal for runs to be compared.
+        command: str, the command line.
+        key: tuple of the entries by which runs are told apart.
+        done: function from a run to how far it has come, an int. A run that has `diverged` is
+            at its end.
+        complete: function from commands, settings, runs and further entries, a dict, to what
+            the file holds, in its order.
+        check: function from the runs in the file to lines that say what makes them other runs.
+    """
+
+    folder: Path
+    settings: dict
+    command: str
+    key: tuple
+    done: Callable
+    complete: Callable
+    check: Callable = lambda runs: []
+
+    def __post_init__(self):
+        # As they will be read: a tuple as a list, for one.
+        self.settings = json.loads(json.dumps(self.settings))
+        self.content = self.read()
+
+    @property
+    def path(self):
+        return self.folder / "results.json"
+
+    def read(self, **entries):
+        """Return what the file holds, or what a new one does, each run once.
+
+        Args:
+            **entries: what it holds beside settings, commands and runs, where it has none.
+
+        Raises:
+            ValueError: if it holds runs with other settings, or is no results file.
+        """
+        new = {"settings": self.settings, "commands": [], "runs": []}
+        content = read_results(self.path, new)
+        if content is new:
+            return {**entries, **new}
+        try:
+            content["runs"] = self.merged(content["runs"])
+            different = differences(content["settings"], self.settings)
+            different += self.check(content["runs"])
+            self.complete(content)
+        except Exception as error:  # any, since any value may stand anywhere
+            raise ValueError(
+                f"{self.path} has not the entries of a results file; mend it, remove it or "
+                f"choose another output: {error!r}"
+            ) from error
+        if different:
+            raise ValueError(
+                f"{self.folder} holds runs with other settings; remove it or choose another "
+                f"output:{''.join(dict.fromkeys(different))}"
+            )
+        return {**entries, **content}
+
+    def write(self, *runs, **entries):
+        """Add runs, and entries that the file lacks, to what it holds by now."""
+        (self.folder / "runs").mkdir(parents=True, exist_ok=True)
+        remove_abandoned(self.folder)
+        with locked(self.folder / "runs" / "lock"):
+            content = self.read(**entries)
+            content["runs"] = self.merged([*content["runs"], *runs])
+            content["commands"] = list(dict.fromkeys([*content["commands"], self.command]))
+            content = self.complete(content)
+            write_json(self.path, content)
+        self.content = content
+
+    def merged(self, runs):
+        """Return each run once, of several records the one that has come farthest."""
+        found = {}
+        for run in runs:
+            known = found.setdefault(self.name(run), run)
+            if self.done(run) > self.done(known):
+                found[self.name(run)] = run
+        return list(found.values())
+
+    def known(self, run):
+        """Return what the file holds of a run by now, or None."""
+        self.content = self.read()
+        known = (k for k in self.content["runs"] if self.name(k) == self.name(run))
+        return next(known, None)
+
+    def ended(self, known, until):
+        """Return whether a run, as of `known`, has come so far or diverged before."""
+        return known is not None and (known["diverged"] or self.done(known) >= until)
+
+    def name(self, run):
+        values = (run[name] for name in self.key)
+        return "-".join(f"{v:g}" if isinstance(v, float) else f"{v}" for v in values)
+
+    def run_folder(self, run):
+        """Return where the state of a run and its best model stand."""
+        return self.folder / "runs" / self.name(run)

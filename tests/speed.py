@@ -1,0 +1,21 @@
+"""What the quick suite leaves out: but on PyTorch each row is a program to compile."""
+
+import keras
+import pytest
+
+COMPILES = keras.config.backend() != "torch"
+
+
+def slow_unless(quick, *values, id=None):
+    """Return the parameters of a test, marked slow unless they are to be in the quick suite."""
+    return pytest.param(*values, marks=() if quick else pytest.mark.slow, id=id)
+
+
+def few(cases, *names):
+    """Return cases as parameters; where they are compiled, those of these names are quick."""
+    return [slow_unless(not COMPILES or case.id in names, case, id=case.id) for case in cases]
+
+
+def slow_if_compiled(test):
+    """Mark a test slow that trains models, each of which is compiled but on PyTorch."""
+    return pytest.mark.slow(test) if COMPILES else test

@@ -1,0 +1,175 @@
+"""Properties of every layer that need no oracle: sums, splits, order, and what is silenced."""
+
+import keras
+import numpy as np
+import pytest
+from cases import EVERY_RULE_AND_CELL
+from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from keras import ops
+from masks import MASKS
+from speed import few, slow_unless
+
+import keras_momentum_rnn as kmr
+
+BATCH, TIME, FEATURES, UNITS = 3, 7, 3, 4
+X = normal(np.random.default_rng(0), BATCH, TIME, FEATURES)
+ROWS = few(EVERY_RULE_AND_CELL, "SRLSTM", "AdamRNN-hidden", "NestedLSTM")
+RULES = {
+    "Identity": kmr.rules.Identity(),
+    "HeavyBall": kmr.rules.HeavyBall(0.7, 0.8),
+    "NAG": kmr.rules.NAG(0.8),
+    "ScheduledRestart": kmr.rules.ScheduledRestart(3, 0.8),
+    "Adam": kmr.rules.Adam(0.7, 0.8, 0.9),
+    "RMSProp": kmr.rules.RMSProp(0.8, 0.9),
+}
+LINEAR = ("Identity", "HeavyBall", "NAG", "ScheduledRestart")
+few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
+
+
+def drive(rule, u):
+    """The drive of u, `(time, width)`, with slots that start at zero."""
+    slots = [ops.zeros((1, size)) for size in rule.slots(u.shape[1]).values()]
+    steps = []
+    for u_t in u:
+        step, slots = rule.update(ops.convert_to_tensor(u_t[None]), slots)
+        steps.append(array(step)[0])
+    return np.stack(steps)
+
+
+def sequences(seed, time):
+    return (normal(np.random.default_rng([seed, i]), time, 3) for i in range(2))
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@few
+@given(st.integers(0, 99), st.integers(1, 9), st.floats(-2, 2, width=32))
+def test_drives_of_linear_rules_add_up(name, seed, time, factor):
+    a, b = sequences(seed, time)
+    total = drive(RULES[name], a + factor * b)
+    assert_close(total, drive(RULES[name], a) + factor * drive(RULES[name], b), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Adam", "RMSProp"])
+@few
+@given(st.integers(0, 99), st.integers(1, 9), st.sampled_from([-8.0, 0.5, 64.0]))
+def test_drives_of_scaled_rules_forget_the_scale(name, seed, time, factor):
+    """Powers of two, and no u so small that epsilon counts."""
+    u, _ = (np.sign(u) * (1 + np.abs(u)) for u in sequences(seed, time))
+    expected = np.sign(factor) * drive(RULES[name], u)
+    assert_close(drive(RULES[name], factor * u), expected, tolerance=1e-5)
+
+
+def built(case, **options):
+    layer = case.layer(UNITS, return_sequences=True, return_state=True, **options)
+    layer.build(X.shape)
+    randomise(layer, np.random.default_rng(3))
+    return layer
+
+
+# Each length is a program to compile but on PyTorch.
+SPLITS = [(1, None), (3, "holes"), (6, None), (6, "dead_row"), (4, "right")]
+
+
+@pytest.mark.parametrize("use_cudnn", ["auto", False])
+@pytest.mark.parametrize(
+    "split, mask", [slow_unless(BACKEND == "torch" or s == (3, "holes"), *s) for s in SPLITS]
+)
+@pytest.mark.parametrize("case", ROWS)
+def test_a_sequence_may_be_split_anywhere(case, split, mask, use_cudnn):
+    layer = built(case, **case.takes({"use_cudnn": use_cudnn}))
+    masks = np.ones((BATCH, TIME), bool) if mask is None else MASKS[mask](BATCH, TIME)
+    calls = [
+        {} if mask is None else {"mask": masks[:, part]}
+        for part in (slice(None), slice(split), slice(split, None))
+    ]
+    outputs, *states = run(layer, X, **calls[0])
+    _, *passed_on = layer(X[:, :split], **calls[1])
+    rest, *ends = run(layer, X[:, split:], initial_state=list(passed_on), **calls[2])
+    # Before its first unmasked step Keras shows a sample's h on JAX alone.
+    seen = np.cumsum(masks[:, split:], axis=1)[..., None] > 0
+    assert_close(np.where(seen, rest, 0), np.where(seen, outputs[:, split:], 0))
+    for actual, expected in zip(ends, states, strict=True):
+        assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("mask", [None, "dead_row"])
+@pytest.mark.parametrize("case", ROWS)
+def test_samples_of_a_batch_do_not_meet(case, mask):
+    """In another order they have the same outputs, states and gradients."""
+    layer, order = built(case), [2, 0, 1]
+    rng = np.random.default_rng(1)
+    cotangents = [
+        normal(rng, BATCH, TIME, UNITS),
+        *(normal(rng, BATCH, s) for s in layer.state_size),
+    ]
+    mask = None if mask is None else MASKS[mask](BATCH, TIME)
+
+    def results(index):
+        call = {} if mask is None else {"mask": mask[index]}
+        return results_and_gradients(layer, X[index], [c[index] for c in cotangents], **call)
+
+    expected, by_name = results([0, 1, 2])
+    actual, by_name_in_order = results(order)
+    for a, e in zip(actual, expected, strict=True):
+        assert_close(a, e[order], tolerance=1e-6)
+    for name, e in by_name.items():
+        assert_close(by_name_in_order[name], e[order] if name == "x" else e, tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layer_class, memory_class",
+    [(kmr.MCRM, keras.layers.GRUCell), (kmr.NestedLSTM, keras.layers.LSTMCell)],
+)
+def test_a_memory_with_dropout_trains(layer_class, memory_class):
+    memory = memory_class(UNITS, dropout=0.3, recurrent_dropout=0.3, seed=5)
+    layer = layer_class(UNITS, memory=memory, dropout=0.2, recurrent_dropout=0.2, seed=6)
+    model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    before = [array(weight).copy() for weight in layer.trainable_weights]
+    assert np.isfinite(model.train_on_batch(X, np.ones((BATCH, UNITS))))
+    for weight, old in zip(layer.trainable_weights, before, strict=True):
+        assert np.isfinite(array(weight)).all() and np.abs(array(weight) - old).max() > 1e-6
+    # Masks of one batch do not outlive its call: another batch has its own, of its own size.
+    assert np.isfinite(model.train_on_batch(X[:2], np.ones((2, UNITS))))
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "SRGRU", "SRLSTM"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float32"])
+def test_a_bare_cell_keeps_the_dtypes_of_its_states(name, policy):
+    cell = getattr(kmr.cells, f"{name}Cell")(UNITS, dtype=policy)
+    states = [ops.zeros((BATCH, size), cell.compute_dtype) for size in cell.state_size]
+    for _ in range(2):
+        output, states = cell(X[:, 0], states)
+        dtypes = {keras.backend.standardize_dtype(x.dtype) for x in (output, *states)}
+        assert dtypes == {cell.compute_dtype}
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "MomentumGRU", "MomentumRNN"])
+@pytest.mark.filterwarnings("ignore:With `momentum` of 1 or more")
+def test_the_velocity_past_a_samples_end_is_silent(name):
+    """At momentum 1.2 it grows to 10^15 there, more than saturates any gate."""
+    lengths, time = [5, 3], 200
+    x = normal(np.random.default_rng(1), 2, time, FEATURES)
+    mask = np.arange(time) < np.array(lengths)[:, None]
+    options = {"momentum": 1.2, "return_sequences": True, "return_state": True}
+    layer = getattr(kmr, name)(UNITS, **options)
+    layer.build(x.shape)
+    randomise(layer, np.random.default_rng(3))
+    rng = np.random.default_rng(2)
+    cotangents = [np.zeros((2, time, UNITS), "float32")]
+    cotangents += [normal(rng, 2, size) for size in layer.state_size]
+
+    short = slice(max(lengths))
+    expected, by_name = results_and_gradients(
+        layer, x[:, short], [cotangents[0][:, short], *cotangents[1:]], mask=mask[:, short]
+    )
+    padded, by_padded = results_and_gradients(layer, x, cotangents, mask=mask)
+    assert_close(padded[0][:, short], expected[0])
+    for actual, state in zip(padded[1:], expected[1:], strict=True):
+        assert_close(actual, state)
+    assert not by_padded["x"][~mask].any()
+    by_padded["x"] = by_padded["x"][:, short]
+    for weight, gradient in by_name.items():
+        assert_close(by_padded[weight], gradient)
