@@ -17,8 +17,8 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.tuning import MomentumHyperModel, tune
-from keras_momentum_rnn.writing import read_results, write_json
 
 STEPS, FEATURES, CLASSES = 16, 4, 3
 FOUND = []
