@@ -20,7 +20,7 @@ class Row:
     """One trial that has ended.
 
     Attributes:
-        trial: its name, the number of the trial.
+        trial: its name, which counts the trials.
         status: `"COMPLETED"` or `"FAILED"`.
         layer: name of the layer, of all in a stack joined by `" + "`.
         values: dict of the hyperparameters, as layers take them.
