@@ -1,5 +1,6 @@
 """What the modules of the package need beside Keras: declared, and not tried out."""
 
+import os
 from importlib.util import find_spec
 
 import keras
@@ -40,3 +41,14 @@ def marked(modules):
         pytest.param(name, marks=pytest.mark.skipif(bool(why), reason=why or ""))
         for name, why in ((module, missing(module)) for module in modules)
     ]
+
+
+def data_of(variable, *modules):
+    """Return a mark that skips a test without a folder of data, or without what reads it."""
+    lacking = [name for name in modules if not find_spec(name)]
+    why = f"{variable} names no folder with it" if variable not in os.environ else ""
+    why = why or (f"{', '.join(lacking)} would read it" if lacking else "")
+    return pytest.mark.skipif(bool(why), reason=why)
+
+
+prepared_data = data_of("KERAS_MOMENTUM_RNN_TFDS", "tensorflow", "tensorflow_datasets")

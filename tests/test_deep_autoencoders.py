@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 
+import needs
 import numpy as np
 import pytest
 
@@ -147,10 +148,7 @@ def test_momentum_of_each_method(example):
             assert float(optimizer.momentum) == pytest.approx(momentum)
 
 
-@pytest.mark.skipif(
-    "KERAS_MOMENTUM_RNN_TFDS" not in os.environ,
-    reason="KERAS_MOMENTUM_RNN_TFDS names no directory with a prepared mnist",
-)
+@needs.prepared_data
 def test_mnist_is_read_from_data_dir(example):
     data_dir = os.environ["KERAS_MOMENTUM_RNN_TFDS"]
     images = example.load(

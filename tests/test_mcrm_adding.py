@@ -3,8 +3,11 @@
 import json
 import runpy
 
-import mcrm_adding
 import pytest
+
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+
+import mcrm_adding
 from test_long_dependencies import same_curves
 
 from keras_momentum_rnn.experiments import comparison, training

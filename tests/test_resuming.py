@@ -10,8 +10,11 @@ import time
 import keras
 import numpy as np
 import pytest
-from reproduce import main
 from test_experiments import COMMAND, EPOCHS, TASK, assert_same_learning, quick, read, settings
+
+pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
+
+from reproduce import main
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare, runner, training

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import keras
+import needs
 import numpy as np
 import pytest
 from harness import array
@@ -401,10 +402,7 @@ def test_no_image_is_in_two_sets():
     assert len(np.unique(np.concatenate(sets), axis=0)) == 1797
 
 
-@pytest.mark.skipif(
-    "KERAS_MOMENTUM_RNN_TFDS" not in os.environ,
-    reason="KERAS_MOMENTUM_RNN_TFDS names no directory with a prepared mnist",
-)
+@needs.prepared_data
 def test_mnist_is_read_and_permuted():
     data_dir = os.environ["KERAS_MOMENTUM_RNN_TFDS"]
     plain = tasks.load("mnist", data_dir=data_dir, subset=60)

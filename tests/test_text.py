@@ -3,6 +3,7 @@
 import math
 import os
 
+import needs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -97,10 +98,7 @@ def test_varied_lengths_are_drawn_around_their_mean():
     assert first[halved].mean() == pytest.approx(35 * stretched, abs=3)
 
 
-@pytest.mark.skipif(
-    "KERAS_MOMENTUM_RNN_TFDS" not in os.environ,
-    reason="KERAS_MOMENTUM_RNN_TFDS names no directory with a prepared tiny_shakespeare",
-)
+@needs.prepared_data
 def test_tiny_shakespeare_is_read():
     task = tasks.load("characters", data_dir=os.environ["KERAS_MOMENTUM_RNN_TFDS"])
     lengths = [len(s) for s in (task.train, task.validation, task.test)]

@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import keras_tuner
 import pytest
-from keras_tuner.engine.trial import Trial
 from tuning_cases import search
+
+pytest.importorskip("keras_tuner", reason="a search needs it")
+
+import keras_tuner
+from keras_tuner.engine.trial import Trial
 
 from keras_momentum_rnn.tuning import load_results, roles, state
 from keras_momentum_rnn.tuning.search import check_chief
