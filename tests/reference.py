@@ -29,6 +29,8 @@ NUMBERS = {
     "RMSProp": {"step_size": 0.8, "beta": 0.8, "epsilon": 1e-8},
 }
 
+LINEAR, SCALED = ("HeavyBall", "NAG", "ScheduledRestart"), ("Adam", "RMSProp")
+
 
 def momentum_of_step(rule, numbers, t):
     """mu_t of the linear rules."""
@@ -44,7 +46,7 @@ def rule_step(rule, numbers, u, slots):
     if rule == "Identity":
         return u, []
     step_size = numbers["step_size"]
-    if rule in ("HeavyBall", "NAG", "ScheduledRestart"):
+    if rule in LINEAR:
         v, *t = slots
         v = momentum_of_step(rule, numbers, t[0] if t else 0) * v + step_size * u
         period = numbers.get("restart_period", np.inf)
