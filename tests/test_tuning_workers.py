@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from tuning_cases import search
@@ -17,8 +18,8 @@ pytest.importorskip("keras_tuner", reason="a search needs it")
 import keras_tuner
 from keras_tuner.engine.trial import Trial
 
+from keras_momentum_rnn import tuning
 from keras_momentum_rnn.tuning import load_results, roles, state
-from keras_momentum_rnn.tuning.search import check_chief
 
 LIMIT = 240
 
@@ -115,18 +116,20 @@ def test_a_port_where_another_chief_listens_is_refused(as_chief, tmp_path):
     assert not (tmp_path / "search").exists()
 
 
-def test_a_worker_takes_no_trial_of_another_search(tmp_path):
-    mine_and_other = []
-    for name in ("mine", "other"):
+def test_a_worker_takes_no_trial_of_another_search(tmp_path, monkeypatch):
+    oracles = [keras_tuner.oracles.RandomSearchOracle() for _ in range(3)]
+    for oracle, name in zip(oracles, ("mine", "other")):
         search(tmp_path / name, max_trials=1)
-        oracle = keras_tuner.oracles.RandomSearchOracle()
         state.restore(oracle, state.load(tmp_path / name))
-        mine_and_other.append(oracle)
-    mine, other = mine_and_other
-    check_chief(mine, tmp_path / "mine")
-    for stranger in (other, keras_tuner.oracles.RandomSearchOracle()):
-        with pytest.raises(ValueError, match="The chief at this one serves another search"):
-            check_chief(stranger, tmp_path / "mine")
+    for name, value in (("TUNER_ID", "worker0"), ("ORACLE_IP", "127.0.0.1")):
+        monkeypatch.setenv(f"KERASTUNER_{name}", value)
+    for oracle in oracles:  # of the chief that answers
+        tuner = mock.Mock(oracle=oracle)
+        monkeypatch.setattr(tuning.search, "PlainTuner", lambda tuner=tuner, **options: tuner)
+        expected = SystemExit if oracle is oracles[0] else ValueError
+        with pytest.raises(expected, match=r"^0$|The chief at this one serves"):
+            search(tmp_path / "mine")
+        assert tuner.search.called == (oracle is oracles[0])
 
 
 def test_trials_arrive_at_a_worker_with_their_values():
