@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import layers, ops
+from speed import slow_if_compiled
 
 from keras_momentum_rnn import (
     NAGLSTM,
@@ -352,6 +353,7 @@ def test_each_class_takes_its_numbers_and_trains(layer_class):
     assert ours.train_on_batch(x, y) > ours.train_on_batch(x, y)
 
 
+@slow_if_compiled
 def test_a_converted_model_saves_and_reloads(tmp_path):
     first = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))
     model = keras.Sequential([keras.Input((TIME, WIDTH)), first, layers.LSTM(UNITS)])
@@ -467,6 +469,7 @@ def test_the_example_of_the_docstring_runs(function):
     assert isinstance(names.get("plain", names.get("ours")), keras.Layer)
 
 
+@slow_if_compiled
 @pytest.mark.parametrize(
     "plain, ours, options",
     [

@@ -92,7 +92,7 @@ def gradient_penalty(layer, mask):
 
 
 @pytest.mark.parametrize("mask", [None, "holes"])
-@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM", "MomentumRNN"))
+@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
 def test_second_derivatives_are_those_of_the_steps(case, mask):
     fast, step = pair(case)
     if mask is not None:
@@ -222,7 +222,7 @@ def test_plan_says_that_a_transform_steps():
     assert "a function transform acts on the call" in plan.reason
 
 
-@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM", "MomentumRNN"))
+@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
 def test_a_batch_of_no_samples(case):
     layer = case.layer(UNITS, return_sequences=True, return_state=True)
     expected = keras.layers.LSTM(UNITS)(np.zeros((0, TIME, FEATURES), "float32"))

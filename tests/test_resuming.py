@@ -161,6 +161,7 @@ for seed in range(30):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_lose_none_of_each_others_runs(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     writers = [
