@@ -10,7 +10,6 @@ the name of the backend.
 """
 
 import argparse
-import json
 import resource
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.tuning import MomentumHyperModel, tune
 
 STEPS, FEATURES, CLASSES = 16, 4, 3
@@ -61,7 +61,7 @@ def main():
     growth = float(np.polyfit(range(len(half)), half, 1)[0])
     backend = keras.config.backend()
     print(f"{backend}: {half[0]:.0f} MB to {half[-1]:.0f} MB, {growth:.2f} MB for each trial")
-    results = json.loads(options.output.read_text()) if options.output.exists() else {}
+    results = read_results(options.output, {})
     results[backend] = {
         "command": f"KERAS_BACKEND={backend} python benchmarks/search_memory.py",
         "keras": keras.__version__,
@@ -69,7 +69,7 @@ def main():
         "resident_mb": [round(value, 1) for value in FOUND],
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(results, indent=1) + "\n")
+    write_json(options.output, results)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ from keras_momentum_rnn.experiments.report import notes
 from keras_momentum_rnn.experiments.results_file import ResultsFile
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
+from keras_momentum_rnn.presentation import save_figures
 from keras_momentum_rnn.tasks.files import read_tfds
 
 METHODS = ["SGD", "CM", "NAG"]
@@ -91,9 +92,7 @@ def main(argv=None):
         unit="update",
     )
     report = report_of(results.content, notes(options.output))
-    for name, figure in figures_of(results.content).items():
-        with replaced(options.output / name) as path:
-            figure.savefig(path, dpi=120)
+    save_figures(options.output, figures_of(results.content))
     with replaced(options.output / "report.md") as path:
         path.write_text(report, encoding="utf-8")
     print(Markdown(report))

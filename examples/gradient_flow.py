@@ -35,7 +35,7 @@ from keras_momentum_rnn.atomic_files import replaced, write_json
 from keras_momentum_rnn.diagnostics import gradient_norms, memory_map, plot_gradient_norms
 from keras_momentum_rnn.experiments import progress_bar, surroundings
 from keras_momentum_rnn.layers.registry import ready_layers
-from keras_momentum_rnn.presentation import markdown_table
+from keras_momentum_rnn.presentation import markdown_table, save_figures
 
 LAYERS = ["SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"]
 CLIPNORM = 1.0
@@ -178,9 +178,7 @@ def write(output, results):
             title=f"Gradient of the loss by h at time t, in training: {digits}",
         ),
     }
-    for file, figure in figures.items():
-        with replaced(output / file) as path:
-            figure.savefig(path, dpi=120)
+    save_figures(output, figures)
     text = report(results)
     with replaced(output / "report.md") as path:
         path.write_text(text)

@@ -16,11 +16,12 @@ Other layers start and learn in the same way: `--layers` with every momentum, th
 `--beside` with the first one alone.
 
 The learning rate of each row is the one of `--learning-rates` whose validation loss is least
-after `--pilot` updates; the same command trains these pilots first, in the folder `pilot` of
-its output, and tells there what a shorter pilot would have chosen. With one rate there is
-none. The default, a tenth of the paper's updates, is what our runs of 6000 asked for: at too
-large a rate all was lost by update 2000, 1000 after momentum rises, and the row that learned
-to add had a loss below half of the start's from update 4500 on.
+after `--pilot` updates, or the largest of those within 5 % of it: where nothing has left
+chance, noise would choose, and a larger rate gets further in the longer run. The same command
+trains these pilots first, in the folder `pilot` of its output, and tells there what a shorter
+pilot would have chosen. With one rate there is none. The default, a tenth of the paper's
+updates, is what our runs of 6000 asked for: at too large a rate all was lost by update 2000,
+1000 after momentum rises, and the row that learned to add was off chance by 4500.
 
 Several tasks each have a folder in the output, and their runs of seed 0 come before seed 1.
 
@@ -44,7 +45,7 @@ from command_line import (
     new_folder,
     positive,
 )
-from momentum_table import Row, pilot_table, table
+from momentum_table import NOISE, Row, chosen_rate, pilot_table, table
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
@@ -230,8 +231,8 @@ def comparison(options, command, rates):
     """Return the `Comparison` of all rows at their learning rates."""
     task, setups = load(options), {}
     for row in rows(options):
-        best, *_ = rates[row]
-        setups[str(row)] = new_setup(options, row, best, options.updates, choice(rates[row]))
+        rate, told = chosen_rate(rates[row]), choice(rates[row])
+        setups[str(row)] = new_setup(options, row, rate, options.updates, told)
     return Comparison(
         task=task,
         setups=setups,
@@ -257,7 +258,10 @@ def choice(losses):
     if len(losses) == 1:
         return ""
     told = ", ".join(f"{rate:g} ({loss:.4g})" for rate, loss in losses.items())
-    return f"the learning rate by its validation loss in a pilot: {told}"
+    return (
+        f"the learning rate the largest of those within {NOISE:.0%} of the least validation "
+        f"loss in a pilot: {told}"
+    )
 
 
 if __name__ == "__main__":

@@ -35,10 +35,11 @@ from command_line import (
 )
 from rich import print
 
-from keras_momentum_rnn.atomic_files import replaced, write_json
+from keras_momentum_rnn.atomic_files import write_json
 from keras_momentum_rnn.diagnostics import memories, memory_map, pace, plot_memory_map
 from keras_momentum_rnn.experiments import progress_bar, surroundings
 from keras_momentum_rnn.layers.registry import ready_layers
+from keras_momentum_rnn.presentation import save_figures
 
 HELD_OUT = 20
 STEPS = 32
@@ -165,8 +166,8 @@ def write(options, argv, shown, bits, states):
     }
     options.output.mkdir(parents=True, exist_ok=True)
     title = f"Memory over held-out text, {options.units} units, {options.epochs} epochs"
-    with replaced(options.output / "memory_map.png") as path:
-        plot_memory_map(states, shown, title=title).savefig(path, dpi=120)
+    figure = plot_memory_map(states, shown, title=title)
+    save_figures(options.output, {"memory_map.png": figure})
     write_json(options.output / "results.json", results)
     for layer, row in results["pace"].items():
         for name, quantiles in row.items():

@@ -24,6 +24,8 @@ from keras_momentum_rnn.tasks import sutskever2013
 COLORS = {0: "black", 0.9: ORANGE, 0.98: BLUE, 0.995: VERMILION}
 OTHERS = (GREEN, PURPLE, SKY_BLUE, VIOLET)
 LINES = {"N": "-", "M": "--", "": ":"}
+# Losses that differ by no more do not tell one learning rate from another.
+NOISE = 0.05
 ERRORS = {
     "zero_one_loss": "share of sequences with an error above 0.04",
     "wrong_symbols": "mean number of wrong symbols",
@@ -92,7 +94,9 @@ def pilot_table(results):
     every, rows = results["settings"]["budget"]["updates between evaluations"], {}
     for run in results["runs"]:
         row, _, rate = run["layer"].partition(" at ")
-        rows.setdefault(row, {})[rate] = [epoch["validation_loss"] for epoch in run["curve"]]
+        rows.setdefault(row, {})[float(rate)] = [
+            epoch["validation_loss"] for epoch in run["curve"]
+        ]
     longest = max(len(curve) for curves in rows.values() for curve in curves.values())
     points = range(longest - 1, -1, -max(1, longest // 5))[::-1]
     lines = []
@@ -100,15 +104,28 @@ def pilot_table(results):
         chosen = []
         for n in points:
             losses = {rate: curve[n] for rate, curve in curves.items() if n < len(curve)}
-            best = min(losses, key=losses.get, default=None)
-            chosen.append(f"{best} ({number(losses[best])})" if best else "-")
+            rate = chosen_rate(losses) if losses else None
+            chosen.append(f"{rate:g} ({number(losses[rate])})" if losses else "-")
         lines.append([row, *chosen])
     text = (
-        "The learning rate of least loss on validation, and the loss, by updates of the pilot."
+        f"The largest learning rate within {NOISE:.0%} of the least loss on validation, and "
+        "its loss, by updates of the pilot."
     )
     parts = ["## How long must the pilot be?", text]
     parts.append(markdown_table(["", *(f"{every * (n + 1):,}" for n in points)], lines))
     return "\n\n".join(parts), {}
+
+
+def chosen_rate(losses):
+    """Return the largest learning rate that no other beats by more than noise.
+
+    Args:
+        losses: dict from learning rates to losses; of one alone, whatever it is.
+    """
+    if len(losses) == 1:
+        return next(iter(losses))
+    least = min(losses.values())
+    return max(rate for rate, loss in losses.items() if loss <= least * (1 + NOISE))
 
 
 def mean_error(runs, settings):

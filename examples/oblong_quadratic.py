@@ -30,10 +30,10 @@ from matplotlib.figure import Figure
 from rich import print
 from rich.table import Table
 
-from keras_momentum_rnn.atomic_files import replaced, write_json
+from keras_momentum_rnn.atomic_files import write_json
 from keras_momentum_rnn.experiments import surroundings
 from keras_momentum_rnn.optimizers import MomentumSGD
-from keras_momentum_rnn.presentation import BLUE, GREEN, VERMILION
+from keras_momentum_rnn.presentation import BLUE, GREEN, VERMILION, save_figures
 
 START = [-4.0, 1.0]
 COLORS = [VERMILION, GREEN, BLUE]  # the paper's red, green and blue
@@ -50,8 +50,7 @@ def main(argv=None):
         "summary": summarise(paths),
         "paths": {method: path.round(6).tolist() for method, path in paths.items()},
     }
-    with replaced(options.output / "trajectories.png") as path:
-        trajectories_figure(paths, options).savefig(path, dpi=120)
+    save_figures(options.output, {"trajectories.png": trajectories_figure(paths, options)})
     write_json(options.output / "results.json", results)
     print(results_table(results["summary"]))
     print(f"results.json and trajectories.png are in {options.output}")

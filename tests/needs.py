@@ -10,7 +10,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 # The parts of the package that import more than Keras, and what they import.
 PARTS = {
     "experiments": ("matplotlib", "rich"),
-    "tuning": ("keras_tuner", "matplotlib", "rich", "scipy", "sklearn"),
+    "tuning": ("keras_tuner", "rich", "scipy", "sklearn"),
 }
 
 

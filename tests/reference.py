@@ -19,6 +19,17 @@ def sigmoid(x):
 ACTIVATIONS = {"tanh": np.tanh, "sigmoid": sigmoid, "linear": lambda x: x}
 
 
+# The numbers that each rule has in the tests.
+NUMBERS = {
+    "Identity": {},
+    "HeavyBall": {"momentum": 0.7, "step_size": 0.8},
+    "NAG": {"step_size": 0.8},
+    "ScheduledRestart": {"restart_period": 4, "step_size": 0.8},
+    "Adam": {"momentum": 0.7, "step_size": 0.8, "beta": 0.9, "epsilon": 1e-8},
+    "RMSProp": {"step_size": 0.8, "beta": 0.8, "epsilon": 1e-8},
+}
+
+
 def momentum_of_step(rule, numbers, t):
     """mu_t of the linear rules."""
     if rule == "HeavyBall":

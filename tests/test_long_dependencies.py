@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 import runpy
 from pathlib import Path
@@ -16,7 +17,7 @@ pytest.importorskip("matplotlib", reason="the examples need it")
 
 import long_dependencies
 from matplotlib.figure import Figure
-from momentum_table import Row, looks_of, pilot_table, row_of, table
+from momentum_table import Row, chosen_rate, looks_of, pilot_table, row_of, table
 
 from keras_momentum_rnn.experiments import training
 
@@ -161,7 +162,7 @@ def test_a_pilot_chooses_the_learning_rate(tmp_path):
     }
     assert sorted(told) == [1e-9, 0.1] and told[1e-9] != told[0.1]
     (run,) = results["runs"]
-    assert run["setup"]["optimizer"]["learning_rate"] == min(told, key=told.get)
+    assert run["setup"]["optimizer"]["learning_rate"] == chosen_rate(told)
     assert "1e+30 (inf)" in run["setup"]["source"]
     assert len(run["curve"]) == 3
 
@@ -236,7 +237,7 @@ def test_table_5_stands_beside_the_papers():
 
 
 def test_a_pilot_tells_what_a_shorter_one_would_have_chosen():
-    curves = {"0.001": [0.4, 0.2, 0.5], "0.0001": [0.5, 0.4, 0.3], "1e-05": [0.5]}
+    curves = {"0.001": [0.4, 0.2, 0.5], "0.0001": [0.5, 0.4, 0.3], "1e-05": [0.5, 0.205]}
     runs = [
         {"layer": f"SimpleRNN 0 at {rate}", "curve": [{"validation_loss": v} for v in values]}
         for rate, values in curves.items()
@@ -250,6 +251,15 @@ def test_a_pilot_tells_what_a_shorter_one_would_have_chosen():
         ["SimpleRNN 0", "0.001 (0.400)", "0.001 (0.200)", "0.0001 (0.300)"],
         ["SimpleRNN 0.9N", "-", "-", "-"],
     ]
+
+
+def test_noise_chooses_no_learning_rate():
+    # Where nothing has left chance the largest rate goes on, unless it is thrown back.
+    assert chosen_rate({1e-6: 0.0388, 1e-5: 0.0391, 1e-4: 0.0402, 1e-3: 1.2}) == 1e-4
+    assert chosen_rate({1e-3: 0.0262, 1e-4: 0.0379}) == 1e-3
+    assert chosen_rate({1e-3: 0.456, 1e-4: 0.170, 1e-5: 0.193}) == 1e-4
+    assert chosen_rate({1e-3: math.inf, 1e-4: math.inf}) == 1e-3
+    assert chosen_rate({1e-3: None}) == 1e-3
 
 
 def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(tmp_path, monkeypatch):

@@ -180,6 +180,16 @@ def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
     assert len(search(tmp_path, max_trials=2, overwrite=True).rows) == 2
 
 
+def test_what_killed_processes_left_half_written_is_removed(tmp_path):
+    search(tmp_path, max_trials=1)
+    old, new = (tmp_path / "trials" / f"unfinished-{i}-record.json" for i in range(2))
+    for file in (old, new):
+        file.write_text("{")
+    os.utime(old, (0, 0))
+    search(tmp_path, max_trials=1)
+    assert new.exists() and not old.exists()
+
+
 def test_trials_that_workers_had_begun_run_again(tmp_path):
     results = search(tmp_path, max_trials=2)
     stored = state.load(tmp_path)
@@ -410,7 +420,7 @@ def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
         ({"hypermodel": 42}, "`hypermodel` must be a keras_tuner.HyperModel, or a function"),
         ({"hypermodel": lambda hp: None, "objective": "accuracy"}, "that builds: None"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 def test_bad_arguments_are_refused(options, message, tmp_path):
     with pytest.raises(ValueError) as error:

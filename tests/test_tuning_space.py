@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -23,7 +24,7 @@ from keras_momentum_rnn.tuning import (
     suggest_layer,
 )
 from keras_momentum_rnn.tuning.first_trials import completed
-from keras_momentum_rnn.tuning.values import readable
+from keras_momentum_rnn.tuning.values import SEARCHED, readable
 
 # What each rule's layers choose, by the prefix of their names.
 CHOSEN = {
@@ -187,6 +188,22 @@ def test_scales_resolve_both_ends():
     assert (period <= 16).mean() > 0.4
     momentum = sampled(hp, "momentum")
     assert 0 <= momentum.min() < 0.02 and 0.97 < momentum.max() <= 0.99
+
+
+def test_the_readme_gives_the_ranges_of_rules():
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    for name, search in SEARCHED.items():
+        if isinstance(search, tuple):
+            assert "| `{}` | [{:g}, {:g}]".format(name, *search) in readme
+
+
+@pytest.mark.parametrize(("name", "value"), [("epsilon", 1e-16), ("relaxed", False)])
+def test_what_is_not_searched_may_be_given(name, value):
+    hp = parameters(layer="AdamLSTM")
+    suggest_layer(hp, ["LSTM", "AdamLSTM"], 2)
+    assert name not in hp.values
+    layer = suggest_layer(hp, ["LSTM", "AdamLSTM"], 2, **{name: value})
+    assert getattr(layer, name) == hp.values[name] == value
 
 
 def test_ranges_are_narrowed():

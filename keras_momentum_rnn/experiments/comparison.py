@@ -13,6 +13,7 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich import print
@@ -135,7 +136,7 @@ def compare(comparison):
         key=("layer", "seed"),
         done=lambda run: len(run["curve"]),
         complete=completed,
-        check=lambda runs: other_setups(runs, setups),
+        check=partial(other_setups, {n: setup.described() for n, setup in setups.items()}),
     )
     devices.check(task, setups, comparison.devices)
     constant = results.content.get("constant")
@@ -190,14 +191,10 @@ def turns(comparison):
                 yield training.new_run(name, seed, setup), min(epoch, setup.epochs)
 
 
-def other_setups(runs, setups):
-    """Return lines on what differs between runs and the setups of their layers."""
-    return [
-        line
-        for run in runs
-        if run["layer"] in setups
-        for line in differences(run["setup"], setups[run["layer"]].described())
-    ]
+def other_setups(described, runs):
+    """Return lines on what differs between runs and the described setups of their layers."""
+    mine = [run for run in runs if run["layer"] in described]
+    return [line for run in mine for line in differences(run["setup"], described[run["layer"]])]
 
 
 def constant_of(comparison):

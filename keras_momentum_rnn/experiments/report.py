@@ -14,10 +14,8 @@ from keras_momentum_rnn.experiments.summary import (
     number,
     progress_text,
 )
-from keras_momentum_rnn.presentation import markdown_table
+from keras_momentum_rnn.presentation import markdown_table, save_figures
 from keras_momentum_rnn.tasks.paper_results import published
-
-DPI = 120
 
 
 def write(results, output, title, sections=(), claims=()):
@@ -40,9 +38,7 @@ def write(results, output, title, sections=(), claims=()):
         figures |= drawn
     parts.append(notes(output))
     parts += [pictures(figures), training(results)]
-    for name, figure in figures.items():
-        with replaced(Path(output) / name) as path:
-            figure.savefig(path, dpi=DPI)
+    save_figures(output, figures)
     text = "\n\n".join(part for part in parts if part) + "\n"
     with replaced(Path(output) / "report.md") as path:
         path.write_text(text, encoding="utf-8")

@@ -9,11 +9,13 @@ been.
 
 import json
 import shutil
+import zipfile
 
 import keras
 import numpy as np
 from rich import print
 from rich import progress as bars
+from rich.markup import escape
 
 from keras_momentum_rnn.atomic_files import differences, replaced
 
@@ -96,7 +98,8 @@ def resumed(
         try:
             state = read_state(path, model, depends, callbacks)
         except Exception as error:  # a damaged file raises what it likes
-            print(f"{path} cannot be used, so this run begins anew. {error!r}")
+            why = f"{type(error).__name__}: {error}"
+            print(escape(f"{path} cannot be used, so this run begins anew. {why}"))
             shutil.rmtree(folder)
         else:
             prepare()
@@ -149,6 +152,8 @@ def read_state(path, model, depends, callbacks=()):
     Raises:
         ValueError: if it is the state of another run; other errors if it is damaged.
     """
+    if not zipfile.is_zipfile(path):  # else NumPy would advise to trust it
+        raise ValueError("it is no state of a run, or was cut off")
     with np.load(path) as stored:
         told = json.loads(str(stored["told"]))
         if told["schema"] != SCHEMA:

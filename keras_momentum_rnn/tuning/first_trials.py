@@ -44,7 +44,7 @@ def paper_trials(layers, tasks=None):
 
     Args:
         layers: list of layers, each a class or its name. Those of which the paper gives no
-            numbers have no part in the result.
+            hyperparameters have no part in the result.
         tasks: list of tasks, of `"mnist"`, `"pmnist"`, `"timit"`, `"ptb"`, `"copying_1k"`,
             `"copying_2k"`, `"adding"`. Defaults to all.
 

@@ -19,7 +19,7 @@ TASKS = {
 
 
 class MomentumHyperModel(keras_tuner.HyperModel):
-    """Recurrent layers under a head, their kind and numbers left to a search.
+    """Recurrent layers under a head, their kind and hyperparameters left to a search.
 
     The model is `depth` layers of `suggest_layer`, each followed by dropout, and the head.
     It is compiled with Adam. With a depth of 1 the hyperparameters have plain names
@@ -29,7 +29,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
 
     Args:
         input_shape: tuple (time, features); time may be `None`.
-        head: positive integer, the classes or the numbers to predict, for a `Dense` layer; or
+        head: positive integer, the classes or the values to predict, for a `Dense` layer; or
             a Keras layer, of which each model gets a copy. A head for classification gives
             logits.
         task: `"classification"`, of integer labels, or `"regression"`. Defaults to
@@ -97,13 +97,11 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             )
         self.arguments = arguments
         # A mistake shows here, and not in the middle of a search.
-        for layer_number in self.layer_numbers:
-            suggest_layer(
-                keras_tuner.HyperParameters(), self.layers, 1, layer_number, **arguments
-            )
+        for prefix in self.prefixes:
+            suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, prefix, **arguments)
 
     @property
-    def layer_numbers(self):
+    def prefixes(self):
         """The prefixes of the layers' hyperparameters, as many as the largest depth."""
         depths = self.specs["depth"]
         depths = depths if isinstance(depths, list) else [depths]
@@ -139,7 +137,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         """Return the recurrent layers, having asked for those of every depth."""
         depths = self.specs["depth"]
         found = []
-        for i, prefix in enumerate(self.layer_numbers):
+        for i, prefix in enumerate(self.prefixes):
             deep = [d for d in depths if d > i] if isinstance(depths, list) else [depth]
             with hp.conditional_scope("depth", deep):
                 layer = suggest_layer(

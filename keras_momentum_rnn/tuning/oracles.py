@@ -85,7 +85,7 @@ def make(strategy, *, max_trials, max_epochs, first, space, **arguments):
     """
     own = {"max_epochs": max_epochs} if strategy == "hyperband" else {"max_trials": max_trials}
     if strategy == "bayesian":
-        # keras-tuner draws three trials at random for each number, here most of a search.
+        # keras-tuner draws three trials at random for each hyperparameter, most of a search.
         own["num_initial_points"] = max(3, max_trials // 3)
     # A failed trial is no reason to stop; one that breaks the search is no trial's error.
     oracle = ORACLES[strategy](**own, **arguments, max_consecutive_failed_trials=10**9)

@@ -20,7 +20,7 @@ class Row:
     """One trial that has ended.
 
     Attributes:
-        trial: its name, the number of the trial.
+        trial: its name, which counts the trials.
         status: `"COMPLETED"` or `"FAILED"`.
         layer: name of the layer, of all in a stack joined by `" + "`.
         values: dict of the hyperparameters, as layers take them.
@@ -75,7 +75,9 @@ def row_of(trial, folder):
     record = state.read_record(folder)
     executions = record["executions"]
     space, values = trial.hyperparameters.space, trial.hyperparameters.values
-    values = readable({n: v for n, v in values.items() if not n.startswith("tuner/")})
+    # In the order of the space, which the wire does not keep for the values.
+    names = [hp.name for hp in space if hp.name in values and not hp.name.startswith("tuner/")]
+    values = readable({name: values[name] for name in names})
     fixed = {hp.name.removesuffix(LOGIT) for hp in space if isinstance(hp, Fixed)}
     row = Row(
         trial=trial.trial_id,

@@ -13,7 +13,7 @@ COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
 
 
 def suggest_layer(hp, layers, units, prefix="", **arguments):
-    """Return a recurrent layer whose kind, width and numbers the search chooses.
+    """Return a recurrent layer whose kind, width and hyperparameters a search chooses.
 
     The hyperparameter `layer` says which one; under it stand the hyperparameters of the layers
     that take them. Layers share them: `momentum` is one hyperparameter, active for every layer

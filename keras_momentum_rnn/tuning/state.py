@@ -15,14 +15,20 @@ from pathlib import Path
 
 from keras_tuner.engine.trial import Trial
 
-from keras_momentum_rnn.atomic_files import differences, read_json, read_results, write_json
+from keras_momentum_rnn.atomic_files import (
+    differences,
+    read_json,
+    read_results,
+    remove_abandoned,
+    write_json,
+)
 
 PROJECT = "trials"
 # What a worker is sent with the space, by which it knows the chief of its search.
 ID = "tuner/search"
 # The record of a trial that did not begin.
-EMPTY = {"attempts": 0, "executions": [], "error": None}
-NOT_THE_SAME = "pass `overwrite=True` to remove it, or choose another."
+EMPTY = {"attempts": 0, "executions": (), "error": None}
+ADVICE = "pass `overwrite=True` to remove it, or choose another."
 
 
 def claim(directory, settings, overwrite):
@@ -37,15 +43,16 @@ def claim(directory, settings, overwrite):
         shutil.rmtree(project, ignore_errors=True)
     if not path.exists():
         if any(project.glob("trial_*")):
-            raise ValueError(f"{path} is missing, but trials are there; {NOT_THE_SAME}")
+            raise ValueError(f"{path} is missing, but trials are there; {ADVICE}")
         directory.mkdir(parents=True, exist_ok=True)
         new = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
         write_json(path, new)
+    remove_abandoned(directory)
     stored = load(directory)
     different = differences(stored["settings"], settings)
     if different:
         raise ValueError(
-            f"`directory` holds a search with other settings; {NOT_THE_SAME} "
+            f"`directory` holds a search with other settings; {ADVICE} "
             f"Received: directory={str(directory)!r}" + "".join(different)
         )
     return stored
