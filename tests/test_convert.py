@@ -185,6 +185,7 @@ def test_an_unbuilt_layer_or_model_stays_unbuilt():
         assert arrays(ours(random(BATCH, TIME, WIDTH)))[0].shape[0] == BATCH
 
 
+@slow_if_compiled
 @pytest.mark.parametrize(
     "merge_mode, return_sequences",
     [("concat", True), ("sum", True), ("ave", False), ("mul", False), (None, True)],
@@ -205,6 +206,7 @@ def test_bidirectional(merge_mode, return_sequences):
     assert_same(wrapper, bare, random(BATCH, TIME, WIDTH))
 
 
+@slow_if_compiled
 def test_bidirectional_with_a_backward_layer_of_its_own():
     forward = layers.LSTM(UNITS, return_sequences=True)
     backward = layers.LSTM(
@@ -217,6 +219,7 @@ def test_bidirectional_with_a_backward_layer_of_its_own():
     assert ours.layers[1].backward_layer.units == UNITS + 2
 
 
+@slow_if_compiled
 def test_time_distributed_layers_and_models():
     inner = keras.Sequential([layers.LSTM(UNITS, name="inner"), layers.Dense(2)])
     x = keras.Input((2, TIME, WIDTH))
@@ -228,6 +231,7 @@ def test_time_distributed_layers_and_models():
     assert_converts(functional(x, outputs=outputs), random(BATCH, 2, TIME, WIDTH), 4)
 
 
+@slow_if_compiled
 def test_a_sequential_model_with_all_kinds_of_weights():
     model = keras.Sequential(
         [
@@ -340,6 +344,7 @@ RULE_NUMBERS = {
 }
 
 
+@slow_if_compiled
 @pytest.mark.parametrize("layer_class", RULE_NUMBERS, ids=lambda c: c.__name__)
 def test_each_class_takes_its_numbers_and_trains(layer_class):
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS)])
