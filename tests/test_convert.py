@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import layers, ops
-from speed import slow_if_compiled
+from speed import COMPILES, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn import (
     NAGLSTM,
@@ -131,7 +131,9 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize(
+    "option", [slow_unless(not COMPILES or name == "dropout", name) for name in OPTIONS]
+)
 def test_a_layer_keeps_its_options(option):
     plain = layers.LSTM(UNITS, name="memory", **OPTIONS[option])
     plain.build((None, TIME, WIDTH))
