@@ -167,7 +167,7 @@ def hessian_of_x(loss, values):
 TRANSFORMED = [case for case in ROWS if case.id not in ("SRDTRIV", "AdamDTRIV-cayley")]
 
 
-@pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM", "MomentumGRU"))
+@pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM"))
 def test_vectorized_map_equals_a_loop(case):
     layer = pair(case)[0]
     rest = [v.value for v in layer.non_trainable_variables]
@@ -183,7 +183,7 @@ def test_vectorized_map_equals_a_loop(case):
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no function transforms")
-@pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM", "MomentumGRU"))
+@pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM"))
 def test_gradients_of_each_sample_and_forward_mode(case):
     """grad, jacfwd and vmap of grad over all weights, beside the plain gradient."""
     layer = pair(case)[0]
