@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
 from harness import BACKEND, assert_close, normal, randomise
-from speed import few
+from speed import few, slow_if_compiled
 
 from keras_momentum_rnn.recurrent import RuleLayer
 
@@ -87,6 +87,7 @@ def test_round_trip(case, wrapped, tmp_path):
     assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-7)
 
 
+@slow_if_compiled
 def test_weights_file_round_trip(tmp_path):
     model = all_layers()
     model.save_weights(tmp_path / "model.weights.h5")
