@@ -8,6 +8,7 @@ import keras
 import reference
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.layers.registry import our_layers
 
 # Options of keras.layers.RNN that some layers of Keras pass on without listing them.
 RNN_OPTIONS = ("return_state", "zero_output_for_mask")
@@ -45,26 +46,18 @@ class Case:
         return self.options.get("formulation", "paper")
 
 
-HEAVY_BALL = {"momentum": 0.7, "step_size": 0.8}
-NAG = {"step_size": 0.8}
-RESTART = {"restart_period": 4, "step_size": 0.8}
-ADAM = {"momentum": 0.7, "step_size": 0.8, "beta": 0.9, "epsilon": 1e-8}
-RMSPROP = {"step_size": 0.8, "beta": 0.8, "epsilon": 1e-8}
-
-FIVE_RULES = {
-    "Momentum": ("HeavyBall", HEAVY_BALL),
-    "NAG": ("NAG", NAG),
-    "SR": ("ScheduledRestart", RESTART),
-    "Adam": ("Adam", ADAM),
-    "RMSProp": ("RMSProp", RMSPROP),
-}
+HEAVY_BALL, RESTART, ADAM, RMSPROP = (
+    reference.NUMBERS[rule] for rule in ("HeavyBall", "ScheduledRestart", "Adam", "RMSProp")
+)
 
 
-def family(suffix, cell, keras_layer):
-    """The five named layers of a family."""
+def family(name, cell, keras_layer):
+    """The named layers of a family, as the registry has them."""
     return [
-        Case(getattr(kmr, prefix + suffix), rule, numbers, cell, keras_layer)
-        for prefix, (rule, numbers) in FIVE_RULES.items()
+        Case(layer, rule, reference.NUMBERS[rule], cell, keras_layer)
+        for layer in our_layers(family=name).values()
+        if not layer.needs_rule
+        for rule in [layer.rule_class.__name__]
     ]
 
 
@@ -106,7 +99,6 @@ OTHER_CASES = [
         {"reset_after": False},
         "AdamGRU-reset-before",
     ),
-    Case(kmr.DTRIV, "Identity", {}, *DTRIV),
     *family("DTRIV", *DTRIV),
     Case(
         kmr.AdamDTRIV,

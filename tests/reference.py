@@ -19,6 +19,19 @@ def sigmoid(x):
 ACTIVATIONS = {"tanh": np.tanh, "sigmoid": sigmoid, "linear": lambda x: x}
 
 
+# The numbers that each rule has in the tests.
+NUMBERS = {
+    "Identity": {},
+    "HeavyBall": {"momentum": 0.7, "step_size": 0.8},
+    "NAG": {"step_size": 0.8},
+    "ScheduledRestart": {"restart_period": 4, "step_size": 0.8},
+    "Adam": {"momentum": 0.7, "step_size": 0.8, "beta": 0.9, "epsilon": 1e-8},
+    "RMSProp": {"step_size": 0.8, "beta": 0.8, "epsilon": 1e-8},
+}
+
+LINEAR, SCALED = ("HeavyBall", "NAG", "ScheduledRestart"), ("Adam", "RMSProp")
+
+
 def momentum_of_step(rule, numbers, t):
     """mu_t of the linear rules."""
     if rule == "HeavyBall":
@@ -33,7 +46,7 @@ def rule_step(rule, numbers, u, slots):
     if rule == "Identity":
         return u, []
     step_size = numbers["step_size"]
-    if rule in ("HeavyBall", "NAG", "ScheduledRestart"):
+    if rule in LINEAR:
         v, *t = slots
         v = momentum_of_step(rule, numbers, t[0] if t else 0) * v + step_size * u
         period = numbers.get("restart_period", np.inf)

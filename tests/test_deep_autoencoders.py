@@ -7,6 +7,7 @@ import shutil
 import needs
 import numpy as np
 import pytest
+from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="the examples need it")
 pytest.importorskip("scipy", reason="the examples need it")
@@ -66,6 +67,7 @@ def test_results_and_an_interruption(example, tmp_path, monkeypatch):
     assert again["runs"][0]["error"] == pytest.approx(nag["error"], rel=1e-5)
 
 
+@slow_if_compiled
 def test_runs_of_several_calls_stand_in_one_report(example, tmp_path):
     first = run(example, tmp_path, "--methods", "SGD")
     both = run(example, tmp_path, "--methods", "NAG", "--scales", "1", "2")
@@ -78,6 +80,7 @@ def test_runs_of_several_calls_stand_in_one_report(example, tmp_path):
         run(example, tmp_path, "--period=2")
 
 
+@slow_if_compiled
 def test_runs_of_a_report_stay_where_its_folder_of_states_is_gone(example, tmp_path):
     first = run(example, tmp_path, "--methods", "SGD")
     shutil.rmtree(tmp_path / "runs", ignore_errors=True)
@@ -103,6 +106,7 @@ def test_results_that_cannot_be_read_are_kept(example, tmp_path):
     assert path.read_text() == "<<<<<<< ours"
 
 
+@slow_if_compiled
 def test_a_run_that_diverges_ends_there_and_is_not_chosen(example, tmp_path):
     data = tmp_path / "faces.npy"
     np.save(data, np.random.default_rng(0).normal(size=(50, 625)))

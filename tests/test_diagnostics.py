@@ -12,6 +12,7 @@ import pytest
 from harness import BACKEND, array, assert_close, gradients, normal, randomise, run
 from keras import ops
 from masks import MASKS
+from speed import COMPILES, slow_if_compiled, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.diagnostics import (
@@ -76,7 +77,12 @@ def norm(gradient):
 
 
 @pytest.mark.parametrize(
-    "name", ["SimpleRNN", "LSTM", "RNN(GRUCell)", "MomentumRNN", "AdamLSTM", "MCRM"]
+    "name",
+    [
+        *(slow_unless(not COMPILES, name) for name in ("SimpleRNN", "LSTM", "RNN(GRUCell)")),
+        *(slow_unless(not COMPILES, name) for name in ("MomentumRNN", "MCRM")),
+        "AdamLSTM",
+    ],
 )
 def test_gradient_norms_are_those_of_a_restart_from_h(name):
     """Stop after step t and start anew: the loss by h, the other states held, is dL/dh_t."""
@@ -148,6 +154,7 @@ def test_backwards_norms_are_in_the_order_of_the_inputs(name):
     assert_close(norms, expected[::-1])
 
 
+@slow_if_compiled
 @pytest.mark.parametrize("name", ["LSTM", "AdamLSTM"])
 def test_masked_steps_have_no_h(name):
     """Samples that skip their first steps are as samples without them."""
@@ -182,6 +189,7 @@ def broken_loss(y, y_pred):
     raise KeyError("broken")
 
 
+@slow_if_compiled
 @pytest.mark.parametrize("name", ["LSTM", "NestedLSTM"])
 def test_the_model_is_left_as_it_was(name):
     x, y = data()
@@ -243,6 +251,7 @@ def test_a_layer_that_the_loss_does_not_see_has_no_gradient():
     np.testing.assert_array_equal(gradient_norms(model, x, y, layer, loss="mse"), 0)
 
 
+@slow_if_compiled
 def test_half_precision():
     x, y = data()
     full = model_of(kmr.AdamLSTM(UNITS, step_size=0.1))

@@ -9,6 +9,7 @@ from pathlib import Path
 import keras
 import needs
 import pytest
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn
 
@@ -19,6 +20,11 @@ MODULES = ["keras_momentum_rnn"] + [
 ]
 ROOT = Path(__file__).parent.parent
 PAGES = [page for page in (ROOT / "README.md", *ROOT.glob("docs/*.md")) if page.exists()]
+
+
+def page_rows():
+    for page in PAGES:
+        yield slow_unless(not COMPILES or page.name == "README.md", page, id=page.name)
 
 
 @pytest.mark.parametrize("name", needs.marked(MODULES))
@@ -35,7 +41,7 @@ def test_public_layers_show_an_example():
             assert "Reference" in cls.__doc__, name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", page_rows())
 def test_examples_of_the_pages(page, tmp_path, monkeypatch):
     """Those of a checkout: an installed package has none."""
     monkeypatch.chdir(tmp_path)

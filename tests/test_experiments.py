@@ -17,6 +17,7 @@ import keras
 import numpy as np
 import pytest
 from reproduce import main
+from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
 pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
@@ -127,6 +128,7 @@ def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     assert_same_learning(results["runs"], read(finished)["runs"])
 
 
+@slow_if_compiled
 def test_what_stops_a_run_loses_nothing(tmp_path, monkeypatch):
     """Dropout's random numbers and Adam's moments and iterations go on too."""
     task = tasks.load("adding", **TASK)
@@ -236,6 +238,7 @@ def test_a_run_that_diverges_ends_and_is_told(tmp_path):
     assert run == {"curve": [], "diverged": True, "test": None, "best_epoch": None}
 
 
+@slow_if_compiled
 def test_a_seed_that_diverges_at_once_stops_no_comparison(tmp_path, monkeypatch):
     """Nor do all seeds of a layer, or of all layers."""
     broken = {("SimpleRNN", 1), ("MomentumRNN", 0), ("MomentumRNN", 1)}

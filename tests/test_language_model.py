@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from harness import randomise
 from keras import ops
+from speed import slow_if_compiled
 
 from keras_momentum_rnn import DTRIV, MCRM, AdamLSTM, MomentumLSTM, tasks
 from keras_momentum_rnn.tasks.language_model import (
@@ -66,6 +67,7 @@ def randomised(model, scale=0.6):
 # States that are carried
 
 
+@slow_if_compiled
 @pytest.mark.parametrize(
     "layers",
     [(keras.layers.LSTM, keras.layers.SimpleRNN), (AdamLSTM, MCRM), (MomentumLSTM,)],
@@ -243,6 +245,7 @@ def test_penalties_are_means_of_squares_in_training_alone():
     assert not single.losses
 
 
+@slow_if_compiled
 def test_everything_together_learns_a_text(folder):
     task = tasks.load("words", folder=folder, steps=10)
     layers = [keras.layers.LSTM(u, return_sequences=True) for u in (6, 5)]

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 from harness import array
+from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="the examples need it")
 
@@ -109,6 +110,7 @@ def same_curves(got, expected):
         assert one == pytest.approx({**other, "seconds": one["seconds"]}, rel=1e-5, abs=1e-7)
 
 
+@slow_if_compiled
 def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch):
     """Nesterov's form leaves the look-ahead at the end of each epoch, and goes back to it."""
     options = options_of("memory20", "--layers", "SimpleRNN", *ONE_RATE)
@@ -147,6 +149,7 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     same_curves(parts, run)
 
 
+@slow_if_compiled
 def test_a_pilot_chooses_the_learning_rate(tmp_path):
     command = ["adding", *TINY, "--set", "steps=20", "held_out=40", f"--output={tmp_path}"]
     rates = ["--learning-rates", "1e30", "1e-9", "0.1"]

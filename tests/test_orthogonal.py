@@ -6,6 +6,7 @@ import pytest
 from harness import BACKEND, array, assert_close, gradients, normal, run
 from keras import ops
 from reference import expm
+from speed import slow_if_compiled
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert
@@ -125,6 +126,7 @@ def test_the_rotation_is_computed_once_per_call(unroll, monkeypatch):
     assert len(calls) == 2
 
 
+@slow_if_compiled
 @pytest.mark.parametrize(
     "units, parametrization", [(1, "expm"), (1, "cayley"), (2, "expm"), (5, "cayley")]
 )

@@ -8,7 +8,7 @@ import pytest
 import reference
 from harness import BACKEND, array, assert_close, normal, weights_of
 from keras import ops
-from speed import COMPILES, slow_unless
+from speed import COMPILES, slow_if_compiled, slow_unless
 
 import keras_momentum_rnn as kmr
 
@@ -212,6 +212,7 @@ def test_a_saved_model_goes_on_where_it_stopped(tmp_path):
     assert array(layer.cell.calls_at_base) == 1
 
 
+@slow_if_compiled
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras runs PyTorch one step at a time")
 @pytest.mark.parametrize("parametrization", ["expm", "cayley"])
 def test_several_steps_in_one_compiled_execution(parametrization):

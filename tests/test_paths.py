@@ -19,7 +19,7 @@ from harness import (
 )
 from keras import ops
 from masks import MASKS
-from reference import rule_step
+from reference import LINEAR, SCALED, rule_step
 from speed import COMPILES, few, slow_unless
 
 import keras_momentum_rnn as kmr
@@ -73,7 +73,7 @@ def several_chunks(monkeypatch):
 
 def taken(case, device, slots=False, **options):
     """The path that the plan must choose in training, worked out by hand."""
-    linear = case.rule in ("HeavyBall", "NAG", "ScheduledRestart")
+    linear = case.rule in LINEAR
     filterable = linear and not slots and options.get("implementation") != 1
     if case.layer().cell.recurrence_name not in FUSED:
         return "custom_gradient"
@@ -113,7 +113,7 @@ def test_kernels_equal_the_steps(case, call, device):
     path = layers[0].plan(training=True, slots=slots).path
     assert path == taken(case, device, slots, **options)
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
-    tolerance = 1e-4 if case.rule in ("Adam", "RMSProp") else 1e-5
+    tolerance = 1e-4 if case.rule in SCALED else 1e-5
     if path in ("fused", "drive", "custom_gradient"):
         assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
     if BACKEND == "torch":
@@ -125,7 +125,7 @@ def test_loops_equal_the_steps(case, monkeypatch):
     """Filtered, or with what the steps computed kept for the backward pass."""
     monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
     layers = pair(case, dropout=0.4)
-    scaled = case.rule in ("Adam", "RMSProp")
+    scaled = case.rule in SCALED
     assert layers[0].plan(training=True).path == ("step" if scaled else "filter")
     assert layers[0].cell.cheap_steps == (case.id in ("SRGRU", "AdamLSTM", "RMSPropGRU"))
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)

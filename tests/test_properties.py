@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 from masks import MASKS
+from reference import LINEAR
 from speed import few, slow_unless
 
 import keras_momentum_rnn as kmr
@@ -24,7 +25,7 @@ RULES = {
     "Adam": kmr.rules.Adam(0.7, 0.8, 0.9),
     "RMSProp": kmr.rules.RMSProp(0.8, 0.9),
 }
-LINEAR = ("Identity", "HeavyBall", "NAG", "ScheduledRestart")
+SUMS = ("Identity", *LINEAR)
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 
 
@@ -42,7 +43,7 @@ def sequences(seed, time):
     return (normal(np.random.default_rng([seed, i]), time, 3) for i in range(2))
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", SUMS)
 @few
 @given(st.integers(0, 99), st.integers(1, 9), st.floats(-2, 2, width=32))
 def test_drives_of_linear_rules_add_up(name, seed, time, factor):

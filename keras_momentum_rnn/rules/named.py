@@ -1,0 +1,221 @@
+"""The rules of the papers."""
+
+from typing import ClassVar
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn.checks import checked, checked_choice
+from keras_momentum_rnn.hyperparameters import (
+    BETA,
+    EPSILON,
+    MOMENTUM,
+    RELAXED,
+    RESTART_PERIOD,
+    STEP_SIZE,
+)
+from keras_momentum_rnn.rules.protocol import LinearRule, Rule, ScaledRule, register
+
+
+@register
+class Identity(Rule):
+    """No momentum, `g_t = u_t`: the plain cell. It has no slots."""
+
+    def slots(self, width):
+        return {}
+
+    def update(self, u, slots):
+        return u, []
+
+
+@register
+class HeavyBall(LinearRule):
+    """Heavy-ball momentum, `v_t = momentum v_{t-1} + step_size u_t`, `g_t = v_t`.
+
+    With `momentum=0, step_size=1` the drive is `u_t` itself: the plain cell.
+
+    Args:
+        momentum: float, at least 0; a warning from 1 on, where the velocity grows.
+            Defaults to 0.6.
+        step_size: float above 0. Defaults to 0.6.
+
+    Slots: the velocity v, as wide as the drive.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Reference: Nguyen et al. (2020), equation 9. The bias is part of u, as in the paper,
+    whose W stands for [W, b].
+    """
+
+    hyperparameters: ClassVar = {"momentum": MOMENTUM, "step_size": STEP_SIZE}
+
+    def __init__(self, momentum=0.6, step_size=0.6):
+        self.momentum = MOMENTUM.checked("momentum", momentum)
+        self.step_size = STEP_SIZE.checked("step_size", step_size)
+
+    def coefficients(self, t):
+        return self.momentum, self.step_size
+
+
+@register
+class NAG(LinearRule):
+    """Nesterov's schedule, `v_t = mu_t v_{t-1} + step_size u_t`, `mu_t = t / (t + 3)`.
+
+    Args:
+        step_size: float above 0. Defaults to 0.9.
+
+    Slots: the velocity v, as wide as the drive, and the step number t = 0, 1, ..., of
+    width 1. The momentum tends to 1, so on a long sequence of one sign v grows like t.
+
+    Raises:
+        ValueError: if `step_size` is out of its range.
+
+    Reference: Nguyen et al. (2020), section 2.4, whose (t - 1) / (t + 2) counts from 1.
+    """
+
+    hyperparameters: ClassVar = {"step_size": STEP_SIZE}
+    counts = True
+
+    def __init__(self, step_size=0.9):
+        self.step_size = STEP_SIZE.checked("step_size", step_size)
+
+    def coefficients(self, t):
+        return t / (t + 3), self.step_size
+
+
+@register
+class ScheduledRestart(LinearRule):
+    """Nesterov's schedule restarted, `mu_t = (t mod F) / ((t mod F) + 3)`, F the period.
+
+    Args:
+        restart_period: positive integer up to 2^24, the steps from one restart to the next.
+            With 1 the momentum is always 0. Defaults to 40.
+        step_size: float above 0. Defaults to 0.9.
+
+    Slots: the velocity v, as wide as the drive, and the step number modulo the period,
+    of width 1.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Reference: Nguyen et al. (2020), section 2.4. The code released with the paper restarts
+    another quantity; see `SRLSTM`.
+    """
+
+    hyperparameters: ClassVar = {"restart_period": RESTART_PERIOD, "step_size": STEP_SIZE}
+    counts = True
+
+    def __init__(self, restart_period=40, step_size=0.9):
+        self.restart_period = RESTART_PERIOD.checked("restart_period", restart_period)
+        self.step_size = STEP_SIZE.checked("step_size", step_size)
+
+    def coefficients(self, t):
+        t = ops.mod(t, self.restart_period)
+        return t / (t + 3), self.step_size
+
+    def advance_counter(self, t, steps=1):
+        return ops.mod(t + steps, self.restart_period)
+
+
+@register
+class Adam(ScaledRule):
+    """Adam, `v_t = momentum v_{t-1} + step_size u_t`, `m_t = beta m_{t-1} + (1 - beta) u_t^2`,
+    `g_t = v_t / sqrt(m_t + epsilon)`.
+
+    With `relaxed=False`, `v_t = momentum v_{t-1} + (1 - momentum) u_t` and
+    `g_t = step_size v_t / sqrt(m_t + epsilon)`.
+
+    Args:
+        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6. Below 1 where
+            `relaxed=False`.
+        step_size: float above 0. Defaults to 0.6.
+        beta: float in [0, 1), the decay of the second moment. Defaults to 0.99.
+        epsilon: float above 0, added inside the root. Defaults to 1e-8.
+        relaxed: bool, the paper's equation 15 (True) or 14 (False), which the paper
+            relaxed "for better performance". Defaults to `True`.
+
+    Slots: the velocity v and the second moment m, each as wide as the drive.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Reference: Nguyen et al. (2020), equations 14 and 15, without Adam's bias correction, as
+    there, and with W x in place of U^-1 W x. The paper's epsilon is 1e-8, that of its
+    released code 1e-16.
+    """
+
+    hyperparameters: ClassVar = {
+        "momentum": MOMENTUM,
+        "step_size": STEP_SIZE,
+        "beta": BETA,
+        "epsilon": EPSILON,
+        "relaxed": RELAXED,
+    }
+
+    def __init__(self, momentum=0.6, step_size=0.6, beta=0.99, epsilon=1e-8, relaxed=True):
+        self.relaxed = checked_choice("relaxed", relaxed, RELAXED.choices)
+        if not relaxed:
+            checked("momentum", momentum, at_least=0, below=1)
+        self.momentum = MOMENTUM.checked("momentum", momentum)
+        self.step_size = STEP_SIZE.checked("step_size", step_size)
+        self.beta = BETA.checked("beta", beta)
+        self.epsilon = EPSILON.checked("epsilon", epsilon)
+
+    @property
+    def scaling(self):
+        if self.relaxed:
+            return self.momentum, self.step_size, 1
+        return self.momentum, 1 - self.momentum, self.step_size
+
+
+@register
+class RMSProp(ScaledRule):
+    """RMSProp, `m_t = beta m_{t-1} + (1 - beta) u_t^2`,
+    `g_t = step_size u_t / sqrt(m_t + epsilon)`.
+
+    `Adam` at momentum 0, without its velocity.
+
+    Args:
+        step_size: float above 0. Defaults to 0.6.
+        beta: float in [0, 1), the decay of the second moment. Defaults to 0.9.
+        epsilon: float above 0, added inside the root. Defaults to 1e-8.
+
+    Slots: the second moment m, as wide as the drive.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Reference: Nguyen et al. (2020), after equation 15.
+    """
+
+    hyperparameters: ClassVar = {"step_size": STEP_SIZE, "beta": BETA, "epsilon": EPSILON}
+    has_velocity = False
+
+    def __init__(self, step_size=0.6, beta=0.9, epsilon=1e-8):
+        self.step_size = STEP_SIZE.checked("step_size", step_size)
+        self.beta = BETA.checked("beta", beta)
+        self.epsilon = EPSILON.checked("epsilon", epsilon)
+
+    @property
+    def scaling(self):
+        return 0, self.step_size, 1
+
+
+NAMED = {rule.__name__: rule for rule in (HeavyBall, NAG, ScheduledRestart, Adam, RMSProp)}
+
+
+def get(rule):
+    """Return a `Rule` from a `Rule` or its serialised form, as a copy of its own.
+
+    Weights that a rule creates belong to one cell, so no two cells share a rule.
+    """
+    if isinstance(rule, dict):
+        rule = keras.saving.deserialize_keras_object(rule)
+    if not isinstance(rule, Rule):
+        name = rule if isinstance(rule, str) else getattr(rule, "__name__", None)
+        hint = f", such as rules.{name}()" if name in NAMED else ""
+        raise ValueError(
+            f"`rule` must be a keras_momentum_rnn.rules.Rule{hint}. Received: rule={rule!r}"
+        )
+    return type(rule).from_config(rule.get_config())

@@ -1,0 +1,226 @@
+"""What every rule says of itself, and the two kinds that have fast paths."""
+
+import inspect
+import warnings
+from typing import ClassVar
+
+import keras
+
+from keras_momentum_rnn.second_moment import update_second_moment
+
+register = keras.saving.register_keras_serializable(package="keras_momentum_rnn")
+
+# The protocol's former names, and those of today.
+FORMER_NAMES = {
+    "slot_sizes": "slots",
+    "factors": "update_factored",
+    "count": "advance_counter",
+}
+
+
+class Rule:
+    """What a rule says of itself. Subclass it to write your own.
+
+    Implement `slots`, what it remembers, and `update`, one time step. Arguments of the
+    constructor that are kept under their names are saved with the model. Where the drive is
+    `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
+
+    `hyperparameters` maps the names of constructor arguments to their
+    `keras_momentum_rnn.hyperparameters.Hyperparameter`, for those that a search may choose.
+
+    Example:
+
+    ```python
+    @keras.saving.register_keras_serializable(package="my_project")
+    class Averaging(Rule):
+        '''g_t = decay g_{t-1} + (1 - decay) u_t.'''
+
+        def __init__(self, decay=0.9):
+            self.decay = decay
+
+        def slots(self, width):
+            return {"g": width}
+
+        def update(self, u, slots):
+            (g,) = slots
+            g = self.decay * g + (1 - self.decay) * u
+            return g, [g]
+
+    layer = RuleLSTM(32, rule=Averaging(0.8))
+    ```
+    """
+
+    hyperparameters: ClassVar[dict] = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        for former, name in FORMER_NAMES.items():
+            if former in vars(cls):
+                setattr(cls, name, named_slots if name == "slots" else vars(cls)[former])
+                warnings.warn(
+                    f"{cls.__name__}.{former} is now called `{name}`; see the docstring of "
+                    "keras_momentum_rnn.rules.Rule",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
+
+    def slots(self, width):
+        """Return the slots of a drive of `width` numbers: a dict from names to widths."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `slots`")
+
+    def update(self, u, slots):
+        """Take one step.
+
+        Args:
+            u: tensor `(batch, width)`, what this step brings.
+            slots: list of tensors `(batch, slot size)`, zero at the start of a sequence.
+
+        Returns:
+            The drive, `(batch, width)`, and the list of the new slots.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `update`")
+
+    def update_factored(self, u, slots):
+        """Take one step, as `update`, but return the drive as `(v, scale, slots)`, v scale.
+
+        A cell that passes v through a matrix of its own scales the product, not v. A rule
+        that scales nothing need not override this: its scale is 1.
+        """
+        drive, slots = self.update(u, slots)
+        return drive, 1.0, slots
+
+    def get_config(self):
+        """Return the constructor's arguments as a dict."""
+        names = inspect.signature(type(self)).parameters
+        if missing := [name for name in names if not hasattr(self, name)]:
+            raise NotImplementedError(
+                f"{type(self).__name__} must keep its argument `{missing[0]}` as "
+                f"`self.{missing[0]}`, or implement `get_config`"
+            )
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+    def build(self, add_weight):
+        """Create the rule's own weights, if it learns any, with the cell's `add_weight`."""
+
+    @property
+    def linear(self):
+        """Whether it is a `LinearRule`."""
+        return isinstance(self, LinearRule)
+
+    @property
+    def scaled(self):
+        """Whether it is a `ScaledRule`."""
+        return isinstance(self, ScaledRule)
+
+    @property
+    def learns(self):
+        """Whether the rule may have weights: whether its class has a `build`."""
+        return type(self).build is not Rule.build
+
+
+def named_slots(self, width):
+    """Give names to the slots of a rule that lists their widths, as rules once did."""
+    return {f"slot {i}": size for i, size in enumerate(self.slot_sizes(width))}
+
+
+def refuse_another_step(cls, base, instead, names=("update", "update_factored", "slots")):
+    """Raise a `TypeError` if a class overrides the step that its fast paths rely on."""
+    for name in names:
+        if name in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} must not override `{name}`: the fast paths of a "
+                f"{base.__name__} would not see it. Override `{instead}`, or subclass `Rule`"
+            )
+
+
+class LinearRule(Rule):
+    """A rule whose drive is linear in the inputs: `v_t = mu_t v_{t-1} + s u_t`, `g_t = v_t`.
+
+    A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. Its
+    slots are v and, where it counts, t.
+
+    Example:
+
+    ```python
+    class Fading(LinearRule):
+        '''The momentum falls as 1 / (t + 2).'''
+
+        counts = True
+
+        def coefficients(self, t):
+            return 1 / (t + 2), 1.0
+    ```
+    """
+
+    counts = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        refuse_another_step(cls, LinearRule, "coefficients")
+
+    def coefficients(self, t):
+        """Return `(mu_t, s)`.
+
+        Args:
+            t: tensor of step numbers in any shape, 0 at the start of a sequence; None where
+                the rule does not count.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `coefficients`")
+
+    def advance_counter(self, t, steps=1):
+        """Return the counter, `steps` steps after it was `t`."""
+        return t + steps
+
+    def slots(self, width):
+        return {"v": width, "t": 1} if self.counts else {"v": width}
+
+    def update(self, u, slots):
+        v, *t = slots
+        mu, step_size = self.coefficients(*t or [None])
+        v = mu * v + step_size * u
+        return v, [v, *map(self.advance_counter, t)]
+
+
+class ScaledRule(Rule):
+    """A rule which divides a velocity by the root of a running second moment.
+
+    ```
+    v_t = mu v_{t-1} + gain u_t
+    m_t = beta m_{t-1} + (1 - beta) u_t^2
+    g_t = factor v_t / sqrt(m_t + epsilon)
+    ```
+
+    A subclass has the attributes `beta` and `epsilon` and gives `scaling`. Its slots are v
+    and m, or m alone where `has_velocity` is False and mu 0.
+    """
+
+    has_velocity = True
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        refuse_another_step(cls, ScaledRule, "scaling")
+
+    @property
+    def scaling(self):
+        """The numbers (mu, gain, factor)."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `scaling`")
+
+    def slots(self, width):
+        return {"v": width, "m": width} if self.has_velocity else {"m": width}
+
+    def update(self, u, slots):
+        v, scale, slots = self.update_factored(u, slots)
+        return v * scale, slots
+
+    def update_factored(self, u, slots):
+        *v, m = slots
+        mu, gain, factor = self.scaling
+        m, scale = update_second_moment(u, m, self.beta, self.epsilon)
+        if not v:
+            return u, gain * factor * scale, [m]
+        new = mu * v[0] + gain * u
+        return new, scale if factor == 1 else factor * scale, [new, m]
