@@ -1,7 +1,7 @@
 """Change the package in small ways, one at a time in a copy, and see whether a test notices.
 
     KERAS_BACKEND=torch python tests/mutate.py                # all changes of mutations.toml
-    KERAS_BACKEND=torch python tests/mutate.py --only mask    # those whose name has the word
+    KERAS_BACKEND=torch python tests/mutate.py --only mask    # those whose name has a word
     KERAS_BACKEND=torch python tests/mutate.py --check        # is the changed text still there?
 
 Each change is run on its own backend or, where it names none, on that of KERAS_BACKEND, with
@@ -61,7 +61,7 @@ class Change:
 
 def main():
     parser = argparse.ArgumentParser(description="See which small changes the tests notice.")
-    parser.add_argument("--only", default="", help="a word of the names of the changes to make")
+    parser.add_argument("--only", nargs="+", default=[""], help="words in the names of changes")
     parser.add_argument("--check", action="store_true", help="run no test")
     options = parser.parse_args()
     changes = [Change(**entry) for entry in tomllib.loads(CHANGES.read_text())["change"]]
@@ -72,10 +72,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         copy_checkout(copy)
-        chosen = [change for change in changes if options.only in change.name]
+        chosen = [c for c in changes if any(word in c.name for word in options.only)]
         passing = set()
         rows = [row_of(change, copy, passing) for change in chosen]
-    if not options.only:
+    if len(rows) == len(changes):
         TABLE.write_text(table(rows))
     print(f"{sum(map(noticed, rows))} of {len(rows)} changes were noticed")
 
