@@ -26,6 +26,7 @@ from keras_momentum_rnn.tuning import (
     Results,
     Row,
     load_results,
+    oracles,
     state,
     tune,
 )
@@ -88,6 +89,13 @@ def test_a_grid_is_the_product_of_its_branches(tmp_path):
     expected += itertools.product(["MomentumLSTM"], [0.1, 0.3, 0.9], [0.2, 0.6])
     assert sorted(tried) == sorted(expected) and len(tried) == 8
     assert {row.status for row in results.rows} == {"COMPLETED"}
+
+
+def test_a_third_of_bayesian_trials_is_random():
+    arguments = {"objective": Scripted.objective, "max_epochs": 1, "first": [], "space": []}
+    for trials, random in ((30, 10), (4, 3)):
+        made = oracles.make("bayesian", max_trials=trials, **arguments)
+        assert made.num_initial_points == random
 
 
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
@@ -199,6 +207,9 @@ def test_trials_that_workers_had_begun_run_again(tmp_path):
     write_json(tmp_path / "search.json", stored)
     assert len(load_results(tmp_path).rows) == 1
     assert numbers(search(tmp_path, max_trials=2)) == numbers(results)
+    stored["oracle"] |= {"ongoing_trials": {}, "end_order": ["1", "0"]}  # the first took longer
+    write_json(tmp_path / "search.json", stored)
+    assert [row.trial for row in load_results(tmp_path).rows] == ["0", "1"]
 
 
 def test_what_ends_the_process_every_time_is_given_up(tmp_path):
@@ -348,6 +359,7 @@ def test_the_best_model_loads_and_has_its_score(trained):
     assert accuracy == pytest.approx(results.best.score, abs=1e-6)
     assert type(model.layers[0]).__name__ == results.best.layer
     assert results.best.parameters == model.count_params()
+    assert int(model.optimizer.iterations) > 0  # with its moments, to train on
 
 
 def test_training_stops_early(trained):

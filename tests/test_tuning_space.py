@@ -153,6 +153,15 @@ def test_deeper_layers_are_chosen_only_where_they_are():
         assert [layer.return_sequences for layer in layers] == [True] * (depth - 1) + [False]
 
 
+def test_clipping_may_be_none_in_a_list():
+    options = {"layers": ["LSTM"], "units": 2, "clipnorm": [None, 1.0]}
+    hypermodel = MomentumHyperModel((3, 2), 2, **options)
+    hp = parameters()
+    assert hypermodel.build(hp).optimizer.clipnorm is None and hp.values["clipnorm"] == 0
+    assert readable(hp.values)["clipnorm"] is None
+    assert hypermodel.build(parameters(clipnorm=1.0)).optimizer.clipnorm == 1
+
+
 def test_head_may_be_a_layer_and_every_model_has_its_own():
     head = keras.layers.Dense(5, activation="softmax")
     hypermodel = MomentumHyperModel((3, 2), head, layers=["LSTM"], units=2)
@@ -288,6 +297,7 @@ def test_first_trials_outside_the_space_are_refused(trial, message):
             "`momentum` must be a number in [0, 1). Received: momentum=1",
         ),
         ({"momentum": [-0.1]}, "`momentum` must be a number in [0, 1)"),
+        ({"momentum": 1.5}, "`momentum` must be a number in [0, 1)"),
         ({"momentum": (0.1, 0.2, 0.3)}, "with low < high"),
         ({"step_size": (0, 1)}, "`step_size` must be a number in (0, infinity)"),
         ({"step_size": (0.1, float("inf"))}, "`step_size` must be a number in (0, infinity)"),

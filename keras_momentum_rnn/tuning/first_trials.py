@@ -8,8 +8,6 @@ from keras_tuner.engine import hyperparameters as hp_types
 from keras_momentum_rnn.tasks.recipes import RECIPES
 from keras_momentum_rnn.tuning.values import LOGIT, SEARCHED, coded
 
-ROUNDING = 1e-9
-
 # The tasks of Nguyen et al. (2020), each with its name among the recipes and, for copying, the
 # number of blanks.
 TASKS = {
@@ -111,8 +109,8 @@ def held(hp, value):
             found = coded(hp.name, value)
             if isinstance(hp, hp_types.Int) and found in range(low, high + 1):
                 return int(found)
-            if isinstance(hp, hp_types.Float) and low - ROUNDING <= found <= high + ROUNDING:
-                return min(max(found, low), high)
+            if isinstance(hp, hp_types.Float) and low <= found <= high:
+                return found
     else:
         options, found = list(hp.values), coded(hp.name, value)
         if found in options:
