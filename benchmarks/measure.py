@@ -37,14 +37,15 @@ from rich.progress import track
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.atomic_files import read_results, write_json
-from keras_momentum_rnn.paths.devices import current_device as device
+from keras_momentum_rnn.layers.registry import layers_with, our_layers
+from keras_momentum_rnn.paths.devices import current_device
 
 BACKEND = keras.config.backend()
 # Keras's own layers on PyTorch take 83 s for a step at 784, and join this case alone.
 KERAS_ON_TORCH = "keras-256"
-LAYERS = [name for name in kmr.layers.__all__ if not name.startswith("Rule")]
-FAMILY = ["MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"]
-GATED = [*FAMILY, *(name.replace("LSTM", "GRU") for name in FAMILY)]
+LAYERS = [name for name, layer in our_layers().items() if not layer.needs_rule]
+FAMILY = list(layers_with("step_size", family="LSTM"))
+GATED = [*FAMILY, *layers_with("step_size", family="GRU")]
 TWO = ["MomentumLSTM", "AdamLSTM"]
 ORTHOGONAL = ["DTRIV", "MomentumDTRIV", "AdamDTRIV"]
 # Batch, time, features, units; rounds; layers. `pmnist` is the MomentumRNN paper's permuted
@@ -110,7 +111,7 @@ class Torch:
     def __init__(self, layer, units, x, y):
         import torch
 
-        place = "cuda" if device() == "gpu" else "cpu"
+        place = "cuda" if current_device() == "gpu" else "cpu"
         self.torch, self.layer = torch, layer.to(place)
         self.head = torch.nn.Linear(units, 1).to(place)
         self.x, self.y = torch.tensor(x).to(place), torch.tensor(y).to(place)
@@ -265,7 +266,7 @@ def peak_apart(label, case):
 
 def peak(label, case):
     """Return the megabytes a sample that training takes, in this process."""
-    if device() == "gpu":
+    if current_device() == "gpu":
         contestant(label, case).train()
         return peak_of_gpu() / case[0] / 1e6
     # What the framework takes whatever it computes is taken before.
@@ -322,7 +323,7 @@ def main():
         results = {
             "command": " ".join(["python", "benchmarks/measure.py", *sys.argv[1:]]),
             "backend": BACKEND,
-            "device": f"{device()}, {platform.processor() or platform.machine()}, "
+            "device": f"{current_device()}, {platform.processor() or platform.machine()}, "
             f"{os.cpu_count()} cores",
             "python": platform.python_version(),
             "keras": keras.__version__,
@@ -332,7 +333,7 @@ def main():
             "rounds": rounds,
             "layers": rows,
         }
-        path = options.output / f"{device()}-{BACKEND}.json"
+        path = options.output / f"{current_device()}-{BACKEND}.json"
         write_json(path, {**read_results(path, {}), name: results})
         for row in rows:
             ratios = [
