@@ -262,6 +262,7 @@ def test_noise_chooses_no_learning_rate():
     assert chosen_rate({1e-3: None}) == 1e-3
 
 
+@slow_if_compiled
 def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(tmp_path, monkeypatch):
     small = ["--momenta", "0.9", "0", "--forms", "M", "--beside", "AdamRNN", *ONE_RATE]
     command = ["adding", "multiplication", *TINY, *small, "--seeds=2"]

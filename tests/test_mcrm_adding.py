@@ -4,6 +4,7 @@ import json
 import runpy
 
 import pytest
+from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
 
@@ -35,6 +36,7 @@ def test_layers_train_as_the_paper_says():
     assert -(-len(found.task.train) // 32) == 1563
 
 
+@slow_if_compiled
 def test_layers_take_turns_and_go_on_after_a_kill(tmp_path, monkeypatch):
     command = ["--layers", "SimpleRNN", "LSTM", "--updates=1", "--epochs=5", "--seeds=2"]
     command += ["--set", "steps=6", "held_out=20"]
