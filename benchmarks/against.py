@@ -1,0 +1,126 @@
+"""Time training steps of this checkout beside those of another, such as an older commit.
+
+    git worktree add ../before 1a2b3c4
+    KERAS_BACKEND=jax python benchmarks/against.py ../before
+
+Two processes, one for each checkout, take turns, and which goes first changes from round to
+round. Results join benchmarks/results/against.json, by backend and layer:
+
+    before, after   median milliseconds of a step
+    ratio           after / before: the median of the rounds, and its quartiles
+    case, rounds, commits, load (the load average before and after)
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "against.json"
+LAYERS = ("MomentumLSTM", "SRLSTM", "AdamLSTM", "AdamGRU", "MomentumRNN", "MCRM")
+STEPS = 3  # timed together
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Time this checkout beside another.")
+    parser.add_argument("other", type=Path, help="folder of the other checkout")
+    parser.add_argument("--layers", nargs="+", default=LAYERS)
+    parser.add_argument("--case", nargs=4, type=int, default=(64, 128, 32, 128),
+                        metavar="N", help="batch, time, features, units")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=16)
+    options = parser.parse_args()
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    from keras_momentum_rnn.atomic_files import read_results, write_json
+
+    load = [os.getloadavg()]
+    rows = measured(options)
+    load.append(os.getloadavg())
+    about = {
+        "case": dict(zip(("batch", "time", "features", "units"), options.case)),
+        "rounds": options.rounds,
+        "commits": {"before": commit(options.other), "after": commit(ROOT)},
+        "load": load,
+    }
+    results = read_results(RESULTS, {})
+    results[backend] = {**about, "layers": rows}
+    write_json(RESULTS, results)
+
+
+def measured(options):
+    """Return a dict from layers to their times and ratios."""
+    command = [sys.executable, __file__, "--serve", *map(str, options.case), *options.layers]
+    processes = {
+        name: subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(folder.resolve())},
+        )
+        for name, folder in (("before", options.other), ("after", ROOT))
+    }
+    for name, process in processes.items():
+        print(name, process.stdout.readline().strip())
+    rows = {}
+    for layer in options.layers:
+        times = {name: [] for name in processes}
+        for number in range(options.rounds):
+            for name in sorted(processes, reverse=number % 2 == 0):
+                processes[name].stdin.write(layer + "\n")
+                processes[name].stdin.flush()
+                times[name].append(float(processes[name].stdout.readline()))
+        ratios = [new / old for new, old in zip(times["after"], times["before"])]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        rows[layer] = {
+            **{name: round(1e3 * statistics.median(t), 2) for name, t in times.items()},
+            "ratio": [round(r, 3) for r in (middle, low, high)],
+        }
+        print(layer, rows[layer], flush=True)
+    for process in processes.values():
+        process.stdin.close()
+        process.wait()
+    return rows
+
+
+def serve(batch, length, features, units, layers):
+    """Take training steps of the layers that standard input names, and print their seconds."""
+    import keras
+    import numpy as np
+
+    import keras_momentum_rnn
+
+    keras.utils.set_random_seed(0)
+    x = np.random.default_rng(0).normal(size=(batch, length, features)).astype("float32")
+    y = np.zeros((batch, 1), "float32")
+    models = {}
+    for name in layers:
+        layer = getattr(keras_momentum_rnn, name)(units)
+        models[name] = keras.Sequential(
+            [keras.Input((length, features)), layer, keras.layers.Dense(1)]
+        )
+        models[name].compile("adam", "mse")
+        for _ in range(3):
+            models[name].train_on_batch(x, y)
+    print(keras_momentum_rnn.__file__, flush=True)
+    for line in sys.stdin:
+        start = time.perf_counter()
+        for _ in range(STEPS):
+            float(np.asarray(models[line.strip()].train_on_batch(x, y)))
+        print((time.perf_counter() - start) / STEPS, flush=True)
+
+
+def commit(folder):
+    command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(*map(int, sys.argv[2:6]), sys.argv[6:])
+    else:
+        main()
