@@ -99,7 +99,7 @@ def test_pytorchs_layers_compute_where_keras_does(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     measure = importlib.import_module("measure")
     moved = []
-    monkeypatch.setattr(measure, "device", lambda: "gpu")
+    monkeypatch.setattr(measure, "current_device", lambda: "gpu")
     for kind in (torch.nn.Module, torch.Tensor):
         monkeypatch.setattr(kind, "to", lambda self, place: moved.append(place) or self)
     measure.contestant("torch.nn.LSTM", (2, 3, 2, 2))
