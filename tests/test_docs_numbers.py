@@ -6,6 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+pytest.importorskip("rich", reason="the examples need it")
+
 from autoencoder_report import TABLE_1, TABLE_3
 
 from keras_momentum_rnn import tasks

@@ -3,16 +3,17 @@
 import dataclasses
 import json
 
-import ablation
-import budgets
 import numpy as np
 import pytest
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+pytest.importorskip("rich", reason="the examples need it")
+
+import ablation
+import budgets
 from command_line import assignment, widths
 from paper_claims import claims_on
 from reproduce import check, comparison, main, new_parser
-
-pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
-pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import claims, plots, report, summary

@@ -16,11 +16,12 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+pytest.importorskip("rich", reason="the examples need it")
+
 from reproduce import main
 from speed import slow_if_compiled
-
-pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
-pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import runner, training

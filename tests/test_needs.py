@@ -39,12 +39,13 @@ BACKEND = keras.config.backend()
 # JAX itself needs SciPy.
 REQUIRED = {BACKEND, "scipy"} if BACKEND == "jax" else {BACKEND}
 HIDDEN = sorted({*MODULES.values()} - {None} - REQUIRED)
+# pytest keeps the finder that it begins with, so it is imported first.
 COLLECT = """
 import sys
 from importlib.machinery import PathFinder
+import pytest
 find = PathFinder.find_spec
 PathFinder.find_spec = lambda name, *where: None if name in sys.argv[1:] else find(name, *where)
-import pytest
 sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]))
 """
 

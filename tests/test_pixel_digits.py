@@ -2,12 +2,13 @@
 
 import keras
 import numpy as np
-import orthogonal_pixels
-import pixel_digits
 import pytest
 
-pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
-pytest.importorskip("rich", reason="keras_momentum_rnn.experiments needs it")
+pytest.importorskip("matplotlib", reason="the examples need it")
+pytest.importorskip("rich", reason="the examples need it")
+
+import orthogonal_pixels
+import pixel_digits
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments.training import new_model
