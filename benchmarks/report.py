@@ -83,12 +83,13 @@ def readme_table(found):
     heads = [f"{speed_page.head(found[key])}, {key[1]}" for key in columns]
     layers = dict.fromkeys(row["layer"] for key in columns for row in found[key]["layers"])
     rows = [
-        [layer, *(shown(found[key]["layers"], layer) for key in columns)] for layer in layers
+        [layer, *(times_text(found[key]["layers"], layer) for key in columns)]
+        for layer in layers
     ]
     return markdown_table(["layer", *heads], rows)
 
 
-def shown(rows, layer):
+def times_text(rows, layer):
     """Return the ratio of a layer to its first baseline among PyTorch's own, or to Keras's."""
     for row in rows:
         if row["layer"] == layer:

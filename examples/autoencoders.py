@@ -129,7 +129,7 @@ def curves(count=20_000, seed=0):
     count = checked_count("count", count)
     points = rng.uniform(MARGIN - 0.5, SIDE - MARGIN - 0.5, size=(count, 3, 2))
     images = np.empty((count, SIDE, SIDE), "float32")
-    for first in range(0, count, BLOCK):  # blocks that fit into the processor's cache
+    for first in range(0, count, BLOCK):  # blocks that fit into the CPU cache
         images[first : first + BLOCK] = _drawn(points[first : first + BLOCK])
     return images.reshape(count, SIDE * SIDE)
 

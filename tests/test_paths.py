@@ -35,7 +35,7 @@ def named(*names):
     return [case for case in CASES if case.id in names]
 
 
-# Whose recurrence a kernel or a lean loop computes; fewer where each is a program to compile.
+# Whose recurrence a kernel or a gradient by hand serves; fewer where each is a program to compile.
 WITH_KERNEL = (
     [case for case in CASES if case.layer().cell.recurrence_name]
     if BACKEND == "torch"
@@ -65,7 +65,7 @@ def device(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def several_chunks(monkeypatch):
-    """Let the lean loop of PyTorch, too, begin new chunks on the way."""
+    """Let the custom gradient of PyTorch, too, begin new chunks on the way."""
     if BACKEND == "torch":
         for name in ("CHUNK_SIZE", "CHUNK_ROWS"):
             monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_gradient.{name}", 24)
@@ -207,9 +207,9 @@ def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a lean loop")
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has custom gradients")
 @pytest.mark.parametrize("memory_class", [keras.layers.GRUCell, keras.layers.LSTMCell])
-def test_lean_loops_equal_the_steps_for_a_memory_without_bias(memory_class):
+def test_custom_gradients_equal_the_steps_for_a_memory_without_bias(memory_class):
     (case,) = named("MCRM-momentum")
     layers = pair(case, memory=memory_class(5, use_bias=False), use_recurrent_bias=True)
     assert layers[0].plan(training=True).path == "custom_gradient"
@@ -349,17 +349,17 @@ def test_every_call_has_one_plan_that_serves_it(call):
 
 
 def test_plans_of_layers_without_a_kernel():
-    lean = "custom_gradient" if BACKEND == "torch" else "step"
+    fast = "custom_gradient" if BACKEND == "torch" else "step"
     gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
     for layer, path in (
         (kmr.AdamRNN(4, activation="relu"), "step"),
-        (kmr.SRLSTM(4, formulation="released"), lean),
+        (kmr.SRLSTM(4, formulation="released"), fast),
         (kmr.MomentumRNN(4, parameterization="hidden"), "step"),
         (kmr.MomentumGRU(4, reset_after=False), "filter"),
         (kmr.MomentumRNN(4, activation="relu"), "filter"),
-        (kmr.MCRM(4), lean),
-        (kmr.NestedLSTM(4), lean),
-        (kmr.MCRM(4, memory=gru(4, use_bias=False)), lean),
+        (kmr.MCRM(4), fast),
+        (kmr.NestedLSTM(4), fast),
+        (kmr.MCRM(4, memory=gru(4, use_bias=False)), fast),
         (kmr.MCRM(4, memory=gru(4, reset_after=False)), "step"),
         (kmr.MCRM(4, memory=gru(4, activation="relu")), "step"),
         (kmr.MCRM(4, memory=lstm(4, recurrent_activation="hard_sigmoid")), "step"),

@@ -94,7 +94,7 @@ class Comparison:
         task = self.task
         return {
             "task": task.name,
-            "options": {name: shown(value) for name, value in task.options.items()},
+            "options": {name: without_folders(value) for name, value in task.options.items()},
             "budget": self.budget,
             "samples": {
                 split: len(getattr(task, split)) for split in ("train", "validation", "test")
@@ -108,7 +108,7 @@ class Comparison:
         }
 
 
-def shown(value):
+def without_folders(value):
     """Return an option of a task as it stands in a results file: of a path its last part."""
     is_path = isinstance(value, str) and os.sep in value
     return Path(value).name if is_path else value

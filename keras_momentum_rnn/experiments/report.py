@@ -200,13 +200,13 @@ def training(results):
 def listed(values):
     """Return a dict as text, of a class its name alone."""
     told = [
-        f"{value}" if name == "class" else f"{name} {shown(value)}"
+        f"{value}" if name == "class" else f"{name} {as_text(value)}"
         for name, value in values.items()
     ]
     return ", ".join(told) or "its defaults"
 
 
-def shown(value):
+def as_text(value):
     """Return an argument as text: of an object, described as a dict, its name and numbers."""
     if not isinstance(value, dict) or not {"class", "class_name"} & {*value}:
         return f"{value}"

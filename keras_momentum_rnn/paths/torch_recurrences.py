@@ -8,7 +8,7 @@ those of the other final states, returns the gradient of the drive, a function o
 back over step t and completes it, and a function that at last returns the gradients of the
 weights and of the states that the chunk began with.
 
-A step has as few operations as can be, in place on what the processor's cache holds; what does
+A step has as few operations as can be, in place on what the CPU cache holds; what does
 not depend on the step after is computed for all steps at once, and the gradient of a weight is
 one product. Everything is `(time, batch, size)`, with one step more where it begins before the
 first.

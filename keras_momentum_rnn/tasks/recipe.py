@@ -149,7 +149,7 @@ class Recipe:
         told = {
             "class": self.layer_name,
             "units": self.units,
-            "arguments": {name: shown(value) for name, value in self.arguments.items()},
+            "arguments": {name: as_json(value) for name, value in self.arguments.items()},
             "optimizer": self._told(self.optimizer_name, self.learning_rate),
             "batch_size": self.batch_size,
             "epochs": self.epochs,
@@ -167,7 +167,7 @@ class Recipe:
             "class": name,
             "learning_rate": rate,
             "global_clipnorm": self.clipnorm,
-            **{name: shown(value) for name, value in numbers.items()},
+            **{name: as_json(value) for name, value in numbers.items()},
         }
 
     def __str__(self):
@@ -176,7 +176,7 @@ class Recipe:
         return f"({self.task!r}, {self.layer_name!r}, {named})"
 
 
-def shown(value):
+def as_json(value):
     """Return an argument as it stands in results.json: of an object its class and config."""
     if hasattr(value, "get_config"):
         return {"class": type(value).__name__, **value.get_config()}

@@ -53,7 +53,7 @@ def ask(hp, name, spec):
         value = hp.Boolean(name) if is_bool else hp.Choice(name, [coded(name, v) for v in spec])
     else:
         value = hp.Fixed(name, coded(name, spec))
-    return None if value is None else shown(name, value)
+    return None if value is None else layer_value(name, value)
 
 
 def checked_spec(name, spec):
@@ -101,7 +101,7 @@ def coded(name, value):
     return math.log(value / (1 - value)) if name.endswith(LOGIT) else value
 
 
-def shown(name, value):
+def layer_value(name, value):
     """Return the value of a hyperparameter as a layer takes it: the inverse of `coded`."""
     hyperparameter = HYPERPARAMETERS.get(plain(name))
     if value == 0 and hyperparameter is not None and hyperparameter.optional:
@@ -120,4 +120,6 @@ def readable(values):
     >>> readable({"layer": "AdamLSTM", "beta_logit": 0.0, "rebase_every": 0})
     {'layer': 'AdamLSTM', 'beta': 0.5, 'rebase_every': None}
     """
-    return {name.removesuffix(LOGIT): shown(name, value) for name, value in values.items()}
+    return {
+        name.removesuffix(LOGIT): layer_value(name, value) for name, value in values.items()
+    }
