@@ -35,7 +35,7 @@ def named(*names):
     return [case for case in CASES if case.id in names]
 
 
-# Whose recurrence a kernel or a gradient by hand serves; fewer where each is a program to compile.
+# A kernel or a gradient by hand serves their recurrence; fewer where each is compiled.
 WITH_KERNEL = (
     [case for case in CASES if case.layer().cell.recurrence_name]
     if BACKEND == "torch"
