@@ -2,8 +2,10 @@
 
 import inspect
 import tempfile
+import warnings
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.arguments import UNLISTED, keyword_parameters
@@ -60,7 +62,7 @@ def to_keras(layer_or_model):
 
     The inverse of `from_keras`, which says what is kept. The rule, its numbers and slots are
     dropped: the copy computes what the original does only where the rule changes nothing,
-    as at momentum 0 and step size 1. A recurrent bias is added to the bias, which for the
+    as at momentum 0 and step size 1, and a warning says where it does not. A recurrent bias is added to the bias, which for the
     plain layer is the same function.
 
     Args:
@@ -219,12 +221,13 @@ class _FromKeras(_Conversion):
     def __init__(self, layer_class, numbers):
         super().__init__()
         if (
-            not issubclass(layer_class, RuleLayer)
+            not isinstance(layer_class, type)
+            or not issubclass(layer_class, RuleLayer)
             or layer_class.cell_class.keras_cell is None
             or layer_class.cell_class.extends_keras_cell is False
         ):
             raise ValueError(
-                "`layer_class` must be a RuleLayer with a Keras counterpart, such as "
+                "`layer_class` must be a class of ours with a Keras counterpart, such as "
                 f"MomentumLSTM. Received: layer_class={layer_class!r}"
             )
         added = keyword_parameters(layer_class) | keyword_parameters(layer_class.cell_class)
@@ -260,6 +263,13 @@ class _ToKeras(_Conversion):
 
     def counterpart(self, layer):
         keras_class = _with_counterpart(layer).keras_layer
+        if _changes_the_drive(layer.rule):
+            warnings.warn(
+                f"keras.layers.{keras_class.__name__} {layer.name!r} computes another function "
+                f"than the {type(layer).__name__} that it is copied from: it has no "
+                f"{type(layer.rule).__name__}, with {layer.rule.get_config()}",
+                stacklevel=2,
+            )
         bases = (keras_class, keras.layers.RNN, keras.Layer)
         known = {*UNLISTED}.union(*(inspect.signature(b.__init__).parameters for b in bases))
         config = layer.get_config()
@@ -281,6 +291,19 @@ def _with_counterpart(layer):
             f"that of keras.layers.{layer.keras_layer.__name__} with a rule for its input"
         )
     return layer
+
+
+def _changes_the_drive(rule):
+    """Return whether a rule's drive differs from u, tried on a short sequence."""
+    if rule.learns:
+        return True
+    steps = np.random.default_rng(0).normal(size=(5, 1, 8)).astype("float32")
+    slots = [ops.zeros((1, size)) for size in rule.slots(8).values()]
+    for u in map(ops.convert_to_tensor, steps):
+        drive, slots = rule.update(u, slots)
+        if float(ops.max(ops.abs(drive - u))) > 1e-6:
+            return True
+    return False
 
 
 def _has_graph(layer):

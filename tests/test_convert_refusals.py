@@ -1,5 +1,7 @@
 """What cannot be converted is refused with its name."""
 
+import warnings
+
 import keras
 import pytest
 from keras import layers
@@ -34,6 +36,10 @@ ERRORS = {
     "subclassed": (lambda: from_keras(Subclassed(name="mine"), MomentumLSTM), "'mine'"),
     "nested": (lambda: from_keras(nested_subclassed(), MomentumLSTM), "'mine'.*Subclassed"),
     "class": (lambda: from_keras(layers.LSTM(2), layers.LSTM), "`layer_class` must be"),
+    "name of a class": (
+        lambda: from_keras(layers.LSTM(2), "MomentumLSTM"),
+        "`layer_class` must be .*'MomentumLSTM'",
+    ),
     "range": (lambda: from_keras(layers.LSTM(2), AdamLSTM, beta=1.5), "`beta`.*beta=1.5"),
     "option": (lambda: from_keras(layers.LSTM(2), AdamLSTM, units=5), "Received: units"),
     "unknown": (lambda: from_keras(layers.LSTM(2), NAGLSTM, momentum=0.5), "step_size.*moment"),
@@ -60,3 +66,26 @@ def test_nested_layers_have_no_counterpart(layer_class):
     model = keras.Sequential([keras.Input((None, 3)), layer_class(4, name="deep")])
     with pytest.raises(ValueError, match=r"'deep' has no Keras counterpart"):
         to_keras(model)
+
+
+@pytest.mark.parametrize(
+    ("layer_class", "numbers", "same"),
+    [
+        (MomentumLSTM, {"momentum": 0.0, "step_size": 1.0}, True),
+        (SRLSTM, {"restart_period": 1, "step_size": 1.0}, True),
+        (MomentumLSTM, {"momentum": 0.0, "step_size": 0.9}, False),
+        (MomentumLSTM, {"momentum": 0.1, "step_size": 1.0}, False),
+        (NAGLSTM, {"step_size": 1.0}, False),
+        (AdamLSTM, {}, False),
+    ],
+)
+def test_a_copy_that_computes_another_function_warns(layer_class, numbers, same):
+    layer = layer_class(UNITS, name="mine", **numbers)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        to_keras(layer)
+    told = [
+        str(w.message) for w in caught if "'mine' computes another function" in str(w.message)
+    ]
+    assert len(told) == (0 if same else 1)
+    assert same or layer_class.rule_class.__name__ in told[0]
