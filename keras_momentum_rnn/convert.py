@@ -62,8 +62,8 @@ def to_keras(layer_or_model):
 
     The inverse of `from_keras`, which says what is kept. The rule, its numbers and slots are
     dropped: the copy computes what the original does only where the rule changes nothing,
-    as at momentum 0 and step size 1, and a warning says where it does not. A recurrent bias is added to the bias, which for the
-    plain layer is the same function.
+    as at momentum 0 and step size 1, and a warning says where it does not. A recurrent bias
+    is added to the bias, which for the plain layer is the same function.
 
     Args:
         layer_or_model: one of our layers, a wrapper of it, or a Sequential or Functional
