@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, randomise, run
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import ready_layers
@@ -21,7 +22,9 @@ REPRESENTATIVES = {
 }
 
 
-@pytest.mark.parametrize("family", REPRESENTATIVES)
+@pytest.mark.parametrize(
+    "family", [slow_unless(not COMPILES or name == "GRU", name) for name in REPRESENTATIVES]
+)
 def test_each_family_trains_saves_and_loads(family, tmp_path):
     layer = REPRESENTATIVES[family]
     assert layer.family == family

@@ -12,6 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from speed import COMPILES, slow_unless
 from test_experiments import COMMAND, EPOCHS, TASK, assert_same_learning, quick, read, settings
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
@@ -77,17 +78,26 @@ def test_a_state_of_the_same_run_is_resumed(task, whole, interrupted, monkeypatc
     assert "anew" not in capsys.readouterr().out
 
 
+OTHERS = {
+    "options": ({"options": {"steps": 21}}, "options: {'steps': 20} there, {'steps': 21} now"),
+    "keras": ({"keras": "3.16.0"}, "keras: '3.15.1' there, '3.16.0' now"),
+    "backend": ({"backend": "torch"}, "backend: 'jax' there, 'torch' now"),
+    "seed": ({"seed": 1}, "seed: 0 there, 1 now"),
+    "layer": ({"layer": "other"}, "layer: 'SimpleRNN' there, 'other' now"),
+    "arguments": ({"setup": settings(dropout=0.2)}, "arguments: {'dropout': 0.3} there"),
+    "units": ({"setup": settings(units=5, dropout=0.3)}, "units: 4 there, 5 now"),
+    "rate": (
+        {"setup": dataclasses.replace(SETUP, learning_rate=0.1)},
+        "'learning_rate': 0.1",
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"options": {"steps": 21}}, "options: {'steps': 20} there, {'steps': 21} now"),
-        ({"keras": "3.16.0"}, "keras: '3.15.1' there, '3.16.0' now"),
-        ({"backend": "torch"}, "backend: 'jax' there, 'torch' now"),
-        ({"seed": 1}, "seed: 0 there, 1 now"),
-        ({"layer": "other"}, "layer: 'SimpleRNN' there, 'other' now"),
-        ({"setup": settings(dropout=0.2)}, "arguments: {'dropout': 0.3} there"),
-        ({"setup": settings(units=5, dropout=0.3)}, "units: 4 there, 5 now"),
-        ({"setup": dataclasses.replace(SETUP, learning_rate=0.1)}, "'learning_rate': 0.1"),
+        slow_unless(not COMPILES or name in ("options", "units"), *row, id=name)
+        for name, row in OTHERS.items()
     ],
 )
 def test_a_state_of_another_run_is_begun_anew(
@@ -137,7 +147,10 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    [slow_unless(not COMPILES or name in ("truncated", "random"), name) for name in DAMAGES],
+)
 def test_a_damaged_state_is_begun_anew(damage, task, whole, interrupted, monkeypatch, capsys):
     DAMAGES[damage](interrupted / "state.npz")
     run, epochs = resume(task, interrupted, monkeypatch)

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
+from speed import COMPILES, slow_unless
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
@@ -89,7 +90,13 @@ TRAINED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), TRAINED, ids=[name for name, _ in TRAINED])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        slow_unless(not COMPILES or r[0] in ("LSTM", "MomentumRNN"), *r, id=r[0])
+        for r in TRAINED
+    ],
+)
 def test_each_branch_trains_and_reloads(name, options, tmp_path):
     layers = [name for name, _ in TRAINED]
     choices = {"layer": name, "1/layer": name, "2/layer": name}
