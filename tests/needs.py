@@ -12,6 +12,9 @@ PARTS = {
     "experiments": ("matplotlib", "rich"),
     "tuning": ("keras_tuner", "rich", "scipy", "sklearn"),
 }
+if keras.config.backend() == "tensorflow":
+    # keras-tuner imports it there, and does not require it.
+    PARTS["tuning"] += ("tensorboard",)
 
 
 def backend_of(module):

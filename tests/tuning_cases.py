@@ -4,18 +4,16 @@ import gc
 from unittest import mock
 
 import keras
+import needs
 import numpy as np
 import pytest
 
-pytest.importorskip("keras_tuner", reason="keras_momentum_rnn.tuning needs it")
-pytest.importorskip("matplotlib", reason="keras_momentum_rnn.tuning needs it")
-pytest.importorskip("rich", reason="keras_momentum_rnn.tuning needs it")
-pytest.importorskip("scipy", reason="keras_momentum_rnn.tuning needs it")
-pytest.importorskip("sklearn", reason="keras_momentum_rnn.tuning needs it")
+for module in needs.PARTS["tuning"]:
+    pytest.importorskip(module, reason="keras_momentum_rnn.tuning needs it")
 
-import keras_tuner
+import keras_tuner  # noqa: E402
 
-from keras_momentum_rnn.tuning import tune
+from keras_momentum_rnn.tuning import tune  # noqa: E402
 
 
 class Scripted(keras_tuner.HyperModel):
