@@ -332,7 +332,6 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.recurrence is not None and call.standard_activations
         assert not call.recurrent_dropout and call.rule_kind != "other"
         assert plan.path == "fused" or not call.rule_learns
-        assert not plan.projects_before_loop and not plan.rematerialises
     if plan.path in ("fused", "filter"):
         assert call.rule_kind == "linear" and call.drive_from_input
         assert not call.slots_given and not call.stateful and call.dropout != "gates"
@@ -342,10 +341,11 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.device == "gpu"
     if plan.path == "fused" and call.backend != "torch":
         assert call.device == "gpu" and call.dtype == "float32"
-    if plan.projects_before_loop:
-        assert call.features * call.drive_width >= 2**19
-    if plan.rematerialises:
-        assert (call.backend, call.device) == ("jax", "cpu") and call.cheap_steps
+    in_steps = plan.path in ("filter", "step")
+    large = call.features * call.drive_width >= 2**19
+    assert plan.projects_before_loop == (in_steps and large)
+    on_jax = (call.backend, call.device) == ("jax", "cpu")
+    assert plan.rematerialises == (in_steps and on_jax and call.cheap_steps)
 
 
 def test_plans_of_layers_without_a_kernel():
