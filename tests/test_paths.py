@@ -312,6 +312,61 @@ ANY_CALL = st.builds(
 )
 
 
+PLAIN_CALL = {
+    **{field.name: False for field in dataclasses.fields(planning.Call)},
+    "dtype": "float32",
+    "cell": "SomeCell",
+    "recurrence": "lstm",
+    "standard_activations": True,
+    "drive_from_input": True,
+    "features": 2,
+    "drive_width": 16,
+    "rule": "SomeRule",
+    "dropout": None,
+    "use_cudnn": "auto",
+}
+# What each kernel serves beside the plain call.
+SERVED = {
+    "fused-torch": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "linear"}),
+    "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
+    "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
+    "drive-stock": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
+    "hand": ("custom_gradient", {"backend": "torch", "device": "cpu", "rule_kind": "scaled"}),
+    "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
+}
+OWN = ("fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
+FILTERING = ("fused-torch", "fused-stock", "filter")
+# What alone keeps a kernel from a call that it would serve.
+KEPT_AWAY = [
+    *((name, "use_cudnn", False) for name in SERVED),
+    *((name, "unroll", True) for name in SERVED),
+    *((name, "rule_kind", "other") for name in SERVED),
+    *((name, "recurrence", None) for name in OWN),
+    *((name, "standard_activations", False) for name in OWN),
+    *((name, "recurrent_dropout", True) for name in OWN),
+    *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock", "hand")),
+    *((name, "transformed", True) for name in ("fused-torch", "drive-torch", "hand")),
+    *((name, "drive_from_input", False) for name in FILTERING),
+    *((name, "slots_given", True) for name in FILTERING),
+    *((name, "stateful", True) for name in FILTERING),
+    *((name, "dropout", "gates") for name in FILTERING),
+    *((name, "features", 16) for name in FILTERING),
+    *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock", "hand")),
+    *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),
+    ("hand", "rule_extreme", True),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"), KEPT_AWAY, ids=[f"{n}-{f}-{v}" for n, f, v in KEPT_AWAY]
+)
+def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
+    path, served = SERVED[name]
+    call = planning.Call(**PLAIN_CALL | served)
+    assert planning.choose(call).path == path
+    assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
+
+
 @hypothesis.settings(max_examples=1000)
 @hypothesis.given(call=ANY_CALL)
 def test_every_call_has_one_plan_that_serves_it(call):
