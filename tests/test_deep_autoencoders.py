@@ -7,7 +7,7 @@ import shutil
 import needs
 import numpy as np
 import pytest
-from speed import slow_if_compiled
+from speed import SLOW_ON_TENSORFLOW, slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="the examples need it")
 pytest.importorskip("scipy", reason="the examples need it")
@@ -17,6 +17,8 @@ from autoencoder_report import errors_table, figures_of, finish_table, order_of,
 
 from keras_momentum_rnn import requirements
 from keras_momentum_rnn.experiments import runner
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 TINY = [
     "--images=50",

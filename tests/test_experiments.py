@@ -21,12 +21,14 @@ pytest.importorskip("matplotlib", reason="the examples need it")
 pytest.importorskip("rich", reason="the examples need it")
 
 from reproduce import main
-from speed import slow_if_compiled
+from speed import SLOW_ON_TENSORFLOW, slow_if_compiled
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import runner, training
 from keras_momentum_rnn.experiments.comparison import SCHEMA
 from keras_momentum_rnn.experiments.constant import constant_scores
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 REPRODUCE = Path(__file__).parents[1] / "examples" / "reproduce.py"
 EPOCHS = 3

@@ -12,7 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from speed import COMPILES, slow_unless
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 from test_experiments import COMMAND, EPOCHS, TASK, assert_same_learning, quick, read, settings
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
@@ -23,6 +23,8 @@ from reproduce import main
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare, runner, training
 from keras_momentum_rnn.experiments.results_file import ResultsFile
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 SETTINGS = {"options": {"steps": 20}, "keras": "3.15.1", "backend": "jax"}
 SETUP = settings(dropout=0.3)

@@ -8,6 +8,9 @@ import keras
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
+from speed import SLOW_ON_TENSORFLOW
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "tune_layer.py"
 TINY = ["--layers", "NAGRNN", "RMSPropRNN", "--trials=2", "--epochs=1"]

@@ -36,6 +36,8 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from tuning_cases import search
+
+pytestmark = SLOW_ON_TENSORFLOW
 search({directory!r}, {{2: lambda: os.kill(os.getpid(), signal.SIGKILL)}}, max_trials=5)
 """
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
-from speed import COMPILES, slow_unless
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
@@ -26,6 +26,8 @@ from keras_momentum_rnn.tuning import (
 )
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.values import SEARCHED, readable
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 README = Path(__file__).parents[1] / "README.md"
 # What each rule's layers choose, by the prefix of their names.
