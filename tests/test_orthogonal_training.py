@@ -8,9 +8,11 @@ import pytest
 import reference
 from harness import BACKEND, array, assert_close, normal, weights_of
 from keras import ops
-from speed import COMPILES, slow_if_compiled, slow_unless
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
 
 import keras_momentum_rnn as kmr
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 UNITS, UPDATES = 3, 7
 RNG = np.random.default_rng(4)

@@ -11,10 +11,13 @@ import pytest
 from harness import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from speed import SLOW_ON_TENSORFLOW
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.tasks.addition import ErrorAbove
 from keras_momentum_rnn.tasks.copying import WrongSymbols
+
+pytestmark = SLOW_ON_TENSORFLOW
 
 # Small tasks of every kind that need no files.
 SMALL = {
