@@ -4,10 +4,13 @@
     KERAS_BACKEND=jax python benchmarks/against.py ../before
 
 Two processes, one for each checkout, take turns, and which goes first changes from round to
-round. Results join benchmarks/results/against.json, by backend and layer:
+round. A program is laid out in memory anew in each process, which alone can move a ratio by a
+tenth: the pair is started several times. Results join benchmarks/results/against.json, by
+backend and layer:
 
     before, after   median milliseconds of a step
-    ratio           after / before: the median of the rounds, and its quartiles
+    starts          after / before of each pair of processes: the median of its rounds
+    ratio           the median of the starts, and their quartiles
     case, rounds, commits, load (the load average before and after)
 """
 
@@ -31,13 +34,14 @@ def main():
     parser.add_argument("--layers", nargs="+", default=LAYERS)
     parser.add_argument("--case", nargs=4, type=int, default=(64, 128, 32, 128),
                         metavar="N", help="batch, time, features, units")  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--starts", type=int, default=7, help="of each pair of processes")
     options = parser.parse_args()
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
     from keras_momentum_rnn.atomic_files import read_results, write_json
 
     load = [os.getloadavg()]
-    rows = measured(options)
+    rows = summary([measured(options) for _ in range(options.starts)])
     load.append(os.getloadavg())
     about = {
         "case": dict(zip(("batch", "time", "features", "units"), options.case)),
@@ -50,8 +54,35 @@ def main():
     write_json(RESULTS, results)
 
 
+def summary(starts):
+    """Return a dict from layers to the times and ratios of all starts."""
+    rows = {}
+    for layer in starts[0]:
+        times = {
+            name: [statistics.median(start[layer][name]) for start in starts]
+            for name in ("before", "after")
+        }
+        ratios = [
+            statistics.median(
+                new / old for new, old in zip(start[layer]["after"], start[layer]["before"])
+            )
+            for start in starts
+        ]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        rows[layer] = {
+            **{name: round(1e3 * statistics.median(t), 2) for name, t in times.items()},
+            "starts": [round(r, 3) for r in ratios],
+            "ratio": [round(r, 3) for r in (middle, low, high)],
+        }
+        print(layer, rows[layer], flush=True)
+    return rows
+
+
 def measured(options):
-    """Return a dict from layers to their times and ratios."""
+    """Start a pair of processes; return a dict from layers to the seconds of each round.
+
+    Of each layer the result has "after" and "before", each a list.
+    """
     command = [sys.executable, __file__, "--serve", *map(str, options.case), *options.layers]
     processes = {
         name: subprocess.Popen(
@@ -68,19 +99,13 @@ def measured(options):
         print(name, process.stdout.readline().strip())
     rows = {}
     for layer in options.layers:
-        times = {name: [] for name in processes}
+        times = {"after": [], "before": []}
         for number in range(options.rounds):
             for name in sorted(processes, reverse=number % 2 == 0):
                 processes[name].stdin.write(layer + "\n")
                 processes[name].stdin.flush()
                 times[name].append(float(processes[name].stdout.readline()))
-        ratios = [new / old for new, old in zip(times["after"], times["before"])]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        rows[layer] = {
-            **{name: round(1e3 * statistics.median(t), 2) for name, t in times.items()},
-            "ratio": [round(r, 3) for r in (middle, low, high)],
-        }
-        print(layer, rows[layer], flush=True)
+        rows[layer] = times
     for process in processes.values():
         process.stdin.close()
         process.wait()

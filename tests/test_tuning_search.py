@@ -14,6 +14,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from speed import SLOW_ON_TENSORFLOW
 from tuning_cases import Scripted, images, numbers, score_of, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
@@ -32,12 +33,13 @@ from keras_momentum_rnn.tuning import (
 )
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
 
+pytestmark = SLOW_ON_TENSORFLOW
+
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from tuning_cases import search
 
-pytestmark = SLOW_ON_TENSORFLOW
 search({directory!r}, {{2: lambda: os.kill(os.getpid(), signal.SIGKILL)}}, max_trials=5)
 """
 
