@@ -194,6 +194,13 @@ FILTERING_STEPS = Kernel(
 )
 # It serves every call, and is the definition of the results.
 UNIVERSAL = Kernel("step", "steps:run_steps", "a loop over steps", in_steps=True)
+# The same steps where a trace would leave out the loop.
+SCRIPTED = Kernel(
+    "scripted",
+    "torch_scripted:run_scripted_steps",
+    "a scripted loop over steps",
+    backends=("torch",),
+)
 
 KERNELS = (
     TORCH_FUSED,
