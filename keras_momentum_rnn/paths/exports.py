@@ -44,3 +44,22 @@ def _is_symbolic(size):
     from jax import export
 
     return export.is_symbolic_dim(size)
+
+
+def may_become_a_file(training):
+    """Return whether a value of weights alone is to be computed by common operations.
+
+    A file lacks matrix exponentials and linear solvers. On JAX and TensorFlow every call of
+    inference may be traced for one. What a scripted loop needs is computed before.
+
+    Args:
+        training: bool, whether the call trains.
+    """
+    backend = keras.config.backend()
+    if backend == "torch":
+        return _torch_export() == "graph"
+    if training or backend == "jax":
+        return not training
+    import tensorflow as tf
+
+    return tf.inside_function()
