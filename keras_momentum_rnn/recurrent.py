@@ -9,8 +9,8 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
+from keras_momentum_rnn.exports import traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
-from keras_momentum_rnn.paths.exports import traced_for_export
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.plan import call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run

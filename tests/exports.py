@@ -171,7 +171,9 @@ def run_saved_model(path, *inputs):
 
     loaded = tf.saved_model.load(path)
     results = loaded.serve(*inputs)
-    return [np.asarray(r) for r in (results if isinstance(results, (list, tuple)) else [results])]
+    return [
+        np.asarray(r) for r in (results if isinstance(results, (list, tuple)) else [results])
+    ]
 
 
 def run_onnx(path, *inputs):

@@ -7,9 +7,9 @@ from keras import ops
 
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked, checked_choice
+from keras_momentum_rnn.exports import may_become_a_file
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.initializers import CayleySkew
-from keras_momentum_rnn.paths.exports import may_become_a_file
 from keras_momentum_rnn.rotations import PARAMETRIZATIONS, packed_size, rotation, unpacked
 from keras_momentum_rnn.rules import register
 

@@ -20,7 +20,7 @@ def traced_for_export(sequences, training):
     """
     backend = keras.config.backend()
     if backend == "torch":
-        return _torch_export()
+        return traced_by_torch()
     if backend == "jax":
         return "graph" if any(_is_symbolic(size) for size in sequences.shape) else None
     import tensorflow as tf
@@ -30,7 +30,10 @@ def traced_for_export(sequences, training):
     return "graph"
 
 
-def _torch_export():
+def traced_by_torch():
+    """Return how PyTorch traces what runs now: None, "torchscript" or "graph"."""
+    if keras.config.backend() != "torch":
+        return None
     import torch
 
     if torch.jit.is_tracing():
@@ -57,7 +60,7 @@ def may_become_a_file(training):
     """
     backend = keras.config.backend()
     if backend == "torch":
-        return _torch_export() == "graph"
+        return traced_by_torch() == "graph"
     if training or backend == "jax":
         return not training
     import tensorflow as tf
