@@ -24,7 +24,7 @@ def update_second_moment(u, m, beta, epsilon):
 
     def update(u, m):
         m = beta * m + (1 - beta) * (u * u)
-        if traced_by_torch() == "graph":
+        if traced_by_torch():
             return m, scaled_root(m, epsilon)
         return m, ops.rsqrt(m + epsilon)
 

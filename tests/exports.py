@@ -94,7 +94,7 @@ def cells(formats=FORMATS):
 def model_of(cell, seed=0):
     """Return a model, randomised."""
     make = LAYERS[cell.layer]
-    batch, length = opened(cell.sizes)
+    _, length = opened(cell.sizes)
     if cell.form == "stateful":
         x = keras.Input(batch_shape=(BATCH, LENGTH, FEATURES))
     else:

@@ -7,7 +7,11 @@ from keras import ops
 
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked, checked_choice
-from keras_momentum_rnn.exports import may_become_a_file
+from keras_momentum_rnn.exports import (
+    may_become_a_file,
+    outside_of_the_trace,
+    traced_by_torch,
+)
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.initializers import CayleySkew
 from keras_momentum_rnn.rotations import PARAMETRIZATIONS, packed_size, rotation, unpacked
@@ -176,7 +180,11 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.calls_at_base.assign(ops.where(due, 0, calls) + 1)
 
     def recurrent_weights(self, training=False):
-        return [self.recurrent_matrix(portable=may_become_a_file(training)), self.modrelu_bias]
+        if traced_by_torch():
+            matrix = outside_of_the_trace(lambda: self.recurrent_matrix().detach())
+        else:
+            matrix = self.recurrent_matrix(portable=may_become_a_file(training))
+        return [matrix, self.modrelu_bias]
 
     def recurrence(self, training=False, weights=None):
         """h = modrelu(g + h Q, b), in the dtype of Q.

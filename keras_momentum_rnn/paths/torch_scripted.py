@@ -5,11 +5,11 @@ has; a scripted loop stays a loop, in ONNX and OpenVINO too. So one step is trac
 scripted loop runs it.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import keras
 import torch
 from keras import ops
+
+from keras_momentum_rnn.exports import outside_of_the_trace
 
 
 def run_scripted_steps(cell, sequence, plan):
@@ -24,8 +24,10 @@ def run_scripted_steps(cell, sequence, plan):
     columns = ops.cast(x, wide)
     if mask is not None:
         columns = torch.cat([columns, ops.cast(mask, wide).unsqueeze(-1)], dim=-1)
-    loop = _scripted(cell, [s.dtype for s in states], x.dtype, mask is not None)
-    outputs, packed = loop(columns, packed)
+    dtypes = [s.dtype for s in states]
+    # Outside, since traces do not nest.
+    step = outside_of_the_trace(lambda: traced_step(cell, dtypes, x.dtype, mask is not None))
+    outputs, packed = loop_over(step)(columns, packed)
     final = torch.split(packed, cell.state_size, dim=1)
     final = [state.to(first.dtype) for state, first in zip(final, states)]
     return outputs.to(states[0].dtype), final
@@ -44,18 +46,17 @@ def loop_over(step):
     return torch.jit.script(loop)
 
 
-def _scripted(cell, dtypes, x_dtype, masked):
-    """Return the scripted loop of a cell.
+def traced_step(cell, dtypes, x_dtype, masked):
+    """Return a traced step of a cell, whose weights are constants.
 
-    The step is traced in another thread: there no outer trace runs, so what is computed from
-    weights alone, such as an orthogonal matrix, is a constant of the file.
+    It is a function (columns, states) -> (h, states).
+
+    Args:
+        cell: a `RuleCell`.
+        dtypes: list of the dtypes of its states.
+        x_dtype: dtype of the input.
+        masked: bool, whether the last column is the mask.
     """
-    with ThreadPoolExecutor(1) as pool:
-        step = pool.submit(_traced_step, cell, dtypes, x_dtype, masked).result()
-    return loop_over(step)
-
-
-def _traced_step(cell, dtypes, x_dtype, masked):
     weights = [(v, v.value.detach()) for v in cell.variables]
     with torch.no_grad(), keras.StatelessScope(state_mapping=weights):
         step = cell.step_from_input(training=False)
