@@ -297,6 +297,15 @@ def said(error):
 
 def versions():
     """Return the versions of what writes and runs the files."""
-    names = ("keras", BACKEND, "onnx", "onnxruntime", "tf2onnx", "jax2onnx", "openvino")
+    names = (
+        "keras",
+        BACKEND,
+        "numpy",
+        "onnx",
+        "onnxruntime",
+        "tf2onnx",
+        "jax2onnx",
+        "openvino",
+    )
     found = [importlib.import_module(name) for name in names if find_spec(name)]
     return {m.__name__: m.__version__ for m in found if hasattr(m, "__version__")}
