@@ -67,6 +67,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         super().__init__(*args, **kwargs)
         # Keras's cell has one, which the equation has no place for.
         self.activation = keras.activations.linear
+        self.fixed_matrix = None
         self.parametrization = parametrization
         self.initial_rotation = initial_rotation
         self.recurrent_lr_multiplier = multiplier
@@ -159,6 +160,10 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         skew = unpacked(self.displacement(), self.units)
         return rotation(base, skew, self.parametrization, portable)
 
+    def fix_matrix(self):
+        """Compute Q now, for all calls: the weights are not to change any more."""
+        self.fixed_matrix = ops.convert_to_numpy(self.recurrent_matrix())
+
     def rebase(self, every):
         """Count a call in training; when `every` are over, let Q be the base, and S zero.
 
@@ -180,7 +185,9 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.calls_at_base.assign(ops.where(due, 0, calls) + 1)
 
     def recurrent_weights(self, training=False):
-        if traced_by_torch():
+        if self.fixed_matrix is not None:
+            matrix = ops.convert_to_tensor(self.fixed_matrix)
+        elif traced_by_torch():
             matrix = outside_of_the_trace(lambda: self.recurrent_matrix().detach())
         else:
             matrix = self.recurrent_matrix(portable=may_become_a_file(training))
