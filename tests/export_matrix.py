@@ -119,6 +119,7 @@ def table(found):
 
 
 def is_keras(layer):
+    """Not that of exports.py, which imports a backend."""
     return layer in ("LSTM", "GRU", "SimpleRNN")
 
 

@@ -4,10 +4,11 @@ The table of under test: a layer, how the model uses it (its form), a format, an
 the file leaves open. Keras's own layers are rows like ours.
 """
 
-import importlib
+import contextlib
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from importlib import metadata
 from importlib.util import find_spec
 
 import keras
@@ -52,10 +53,12 @@ SIZES = ("static", "batch", "batch and time")
 
 def counterpart(layer):
     """Return the name of the Keras layer that a layer stands in for."""
-    if layer in KERAS:
-        return layer
-    made = LAYERS[layer](1)
-    return made.keras_layer.__name__
+    return layer if is_keras(layer) else LAYERS[layer](1).keras_layer.__name__
+
+
+def is_keras(layer):
+    """Return whether a name is that of a layer of Keras."""
+    return layer in KERAS
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,6 @@ class Cell:
     @property
     def id(self):
         return "-".join((self.layer, self.form, self.format, self.sizes)).replace(" ", "_")
-
-    @property
-    def beside(self):
-        """The same cell with the layer of Keras."""
-        return Cell(counterpart(self.layer), self.form, self.format, self.sizes)
 
 
 def cells(formats=FORMATS):
@@ -297,15 +295,9 @@ def said(error):
 
 def versions():
     """Return the versions of what writes and runs the files."""
-    names = (
-        "keras",
-        BACKEND,
-        "numpy",
-        "onnx",
-        "onnxruntime",
-        "tf2onnx",
-        "jax2onnx",
-        "openvino",
-    )
-    found = [importlib.import_module(name) for name in names if find_spec(name)]
-    return {m.__name__: m.__version__ for m in found if hasattr(m, "__version__")}
+    runtimes = ("onnx", "onnxruntime", "tf2onnx", "jax2onnx", "openvino", "ai-edge-litert")
+    found = {}
+    for name in ("keras", BACKEND, *runtimes, "litert-torch"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
