@@ -2,12 +2,13 @@
 
     KERAS_BACKEND=tensorflow python benchmarks/quantised.py
 
-Trains rows of 8 pixels -> layer(32) -> Dense(10) on 1,200 of scikit-learn's digits, writes LiteRT
-and ONNX files in float32, float16 and int8 (weights of 8 bits, chosen after training, activations
-computed in float32 or rounded as they come), and runs all on the other 597 digits in their own
-runtimes. The figures go to benchmarks/results/quantised.json: accuracy, how often the
-prediction differs from the float32 file's, and bytes. A conversion that fails is recorded with
-its error. It needs the extras `export` and `tasks`.
+Trains rows of 8 pixels -> layer(32) -> Dense(10) on 1,200 of scikit-learn's digits. Writes
+LiteRT and ONNX files in float32, float16 and int8 (weights of 8 bits, chosen after training).
+Runs all on the other 597 digits in their own runtimes.
+
+The figures go to benchmarks/results/quantised.json: accuracy, how often the prediction differs
+from the float32 file's, and bytes. A conversion that fails is recorded with its error. It needs
+the extras `export` and `tasks`.
 """
 
 import argparse

@@ -44,6 +44,13 @@ ON_LAST_AXIS = (
     keras.layers.LayerNormalization,
     keras.layers.Softmax,
 )
+# Operations of `keras.ops`, by the names of their classes, which masks and sums are made of.
+ELEMENTWISE = (
+    *("Abs", "Add", "Cast", "Divide", "Equal", "Exp", "Log", "LogicalAnd", "LogicalNot"),
+    *("LogicalOr", "Maximum", "Minimum", "Multiply", "Negative", "NotEqual", "Relu"),
+    *("Sigmoid", "Sqrt", "Square", "Subtract", "Tanh"),
+)
+OVER_LAST_AXIS = ("All", "Any")
 OF_KERAS = (keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN)
 PREFIX = "state"
 
@@ -79,8 +86,8 @@ def step_model(model):
     >>> step = streaming.step_model(model)
     >>> states = streaming.initial_states(step)
     >>> for t in range(5):
-    ...     y, *states = step([x[:, t], *states])
-    >>> bool(np.allclose(keras.ops.convert_to_numpy(y), model.predict(x, verbose=0), atol=1e-6))
+    ...     y, *states = step.predict_on_batch([x[:, t], *states])
+    >>> bool(np.allclose(y, model.predict(x, verbose=0), atol=1e-6))
     True
     """
     if not _has_graph(model) or not model.built:
@@ -149,21 +156,24 @@ class _Graph:
 
     def walk(self, model, inputs):
         """Run the graph of a model on inputs; return its outputs, a list."""
-        found = []
+        outputs = {}
+        # `clone_model` returns a model of tensors of its own; behind these stand ours.
+        ends = {keras.layers.Identity(): i for i in range(len(model.outputs))}
 
         def called(layer, *args, **kwargs):
-            outputs = self.call(layer, args, kwargs)
-            found.extend(keras.tree.flatten(outputs))
-            return outputs
+            if layer in ends:
+                outputs[ends[layer]] = args[0]
+                return args[0]
+            return self.call(layer, args, kwargs)
 
         # Inputs that the graph does not use let tensors made of them into it.
         extra = self.placeholders or []
-        graph = keras.Model([*model.inputs, *map(_like, extra)], [*model.outputs])
-        walked = keras.models.clone_model(
+        ended = [end(y) for end, y in zip(ends, model.outputs)]
+        graph = keras.Model([*model.inputs, *map(_like, extra)], ended)
+        keras.models.clone_model(
             graph, [*inputs, *extra], clone_function=lambda layer: layer, call_function=called
         )
-        known = {id(x): x for x in [*found, *inputs]}
-        return [known.get(id(y), y) for y in walked.outputs]
+        return [outputs[i] for i in range(len(outputs))]
 
     def call(self, layer, args, kwargs):
         tensors = [x for x in keras.tree.flatten((args, kwargs)) if hasattr(x, "shape")]
@@ -190,7 +200,7 @@ class _Graph:
                 self.with_time(outputs[0])
             return outputs if layer.return_state else outputs[0]
         states, _ = self.placed[index]
-        h, *new = self.copy(layer)(args[0], initial_state=states)
+        h, *new = self.copy(layer)(args[0], initial_state=states, mask=kwargs.get("mask"))
         self.placed[index][1] = new
         if isinstance(layer, (RuleLayer, *OF_KERAS)) and not layer.zero_output_for_mask:
             # Of one masked step Keras shows zero; of a sequence it repeats the last output.
@@ -266,6 +276,9 @@ def _check_per_step(layer, all_timed):
     axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
     last = axis in (-1, 2)
     fits = isinstance(layer, PER_STEP) or (isinstance(layer, ON_LAST_AXIS) and last)
+    if not isinstance(layer, keras.Layer):
+        name = type(layer).__name__
+        fits = name in ELEMENTWISE or (name in OVER_LAST_AXIS and last)
     if isinstance(layer, keras.layers.Concatenate):
         fits = last
     if not fits or not all_timed:
