@@ -8,6 +8,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_momentum_rnn import rules
+
+# A filter of restarts has a ring of one unit for each step of the period.
+LONGEST_PERIOD = 512
+
 
 def causal_filter(layer):
     """Return a model of Keras layers that turns x into the filtered [x, 1].
@@ -19,29 +24,37 @@ def causal_filter(layer):
     x = keras.Input((None, cell.kernel.shape[0]), dtype=cell.slot_dtype)
     filtered = counting_filter if rule.counts else constant_filter
     y = filtered(x, rule, {"dtype": cell.slot_dtype, "trainable": False})
-    return keras.Model(x, y, name=f"{layer.name}_filter")
+    model = keras.Model(x, y, name=f"{layer.name}_filter")
+    # Its layers do; Keras would warn that it does not.
+    model.supports_masking = True
+    return model
 
 
 def constant_filter(x, rule, options):
     """Return v_t = mu v_{t-1} + s [x_t, 1], by a linear `SimpleRNN`."""
     mu, step_size = rule.coefficients(None)
     width = x.shape[-1] + 1
-    layer = keras.layers.SimpleRNN(width, "linear", return_sequences=True, **options)
-    y = layer(x)
     kernel, bias = input_and_one(width, step_size)
-    layer.set_weights([kernel, mu * np.eye(width), bias])
-    return y
+    return recurrence(x, kernel, mu * np.eye(width), bias, options)
 
 
 def counting_filter(x, rule, options):
     """Return v_t = mu_t v_{t-1} + s [x_t, 1], by a linear `LSTM` whose forget gate is mu_t.
 
-    A `SimpleRNN` counts the steps, so that masked ones are not counted.
+    All of it is layers and no operations, which would drop the mask.
     """
-    counter = keras.layers.SimpleRNN(1, "linear", return_sequences=True, **options)
-    t = counter(x) - 1
-    counter.set_weights([np.zeros((x.shape[-1], 1)), np.ones((1, 1)), np.ones(1)])
-    mu, step_size = rule.coefficients(t)
+    count = recurrence(x, 0, 1, 1, options)
+    if isinstance(rule, rules.NAG):
+        # t / (t + 3) is the softsign of t / 3.
+        mu = dense(count, [[1 / 3]], [-1 / 3], "softsign", options)
+    else:
+        # 1 at the first step, which goes round a ring of as many places as the period has.
+        first = dense(count, [[-1]], [2], "relu", options)
+        period = rule.restart_period
+        start, shift = np.eye(1, period), np.roll(np.eye(period), 1, axis=1)
+        place = recurrence(first, start, shift, 0, options)
+        t = np.arange(period)
+        mu = dense(place, (t / (t + 3))[:, None], [0], "linear", options)
     width = x.shape[-1] + 1
     layer = keras.layers.LSTM(
         width,
@@ -51,7 +64,7 @@ def counting_filter(x, rule, options):
         **options,
     )
     y = layer(keras.layers.Concatenate(dtype=options["dtype"])([x, mu]))
-    kernel, bias = input_and_one(width, step_size)
+    kernel, bias = input_and_one(width, rule.step_size)
     none, one = np.zeros_like(kernel), np.ones(width)
     # Gates i, f, c, o. Under the rows of x stands that of mu.
     from_x = np.concatenate([none, none, kernel, none], axis=1)
@@ -60,6 +73,33 @@ def counting_filter(x, rule, options):
     bias = np.concatenate([one, 0 * one, bias, one])
     layer.set_weights([kernel, np.zeros((width, 4 * width)), bias])
     return y
+
+
+def recurrence(x, kernel, recurrent_kernel, bias, options):
+    """Return h_t = x_t K + h_{t-1} R + b; numbers stand for matrices of one column."""
+    recurrent_kernel = np.atleast_2d(recurrent_kernel)
+    units = len(recurrent_kernel)
+    layer = keras.layers.SimpleRNN(units, "linear", return_sequences=True, **options)
+    y = layer(x)
+    kernel = np.broadcast_to(kernel, (x.shape[-1], units))
+    layer.set_weights([kernel, recurrent_kernel, np.broadcast_to(bias, units)])
+    return y
+
+
+def dense(x, kernel, bias, activation, options):
+    layer = keras.layers.Dense(len(bias), activation, **options)
+    y = layer(x)
+    layer.set_weights([np.array(kernel), np.array(bias)])
+    return y
+
+
+def known(rule):
+    """Return whether a rule has a filter of Keras layers."""
+    if not rule.linear or rule.learns:
+        return False
+    if isinstance(rule, rules.ScheduledRestart):
+        return rule.restart_period <= LONGEST_PERIOD
+    return not rule.counts or isinstance(rule, rules.NAG)
 
 
 def input_and_one(width, step_size):

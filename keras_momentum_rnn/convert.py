@@ -12,6 +12,7 @@ from keras_momentum_rnn.causal_filters import (
     causal_filter,
     check_exact,
     copy_behind_filter,
+    known,
 )
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
@@ -87,8 +88,9 @@ def to_keras(layer_or_model, exact=False):
         ValueError: if there is no layer to convert, if one sits in a subclassed model, which
             has no graph to copy, or if one has no Keras counterpart: a momentum on the
             recurrent product (`SRLSTM(formulation="released")`), or a slot used in the graph
-            other than as a part of `initial_state`. With `exact`, also if a rule is not linear
-            or learns, or a layer is unbuilt, wrapped, stateful, goes backwards or takes slots
+            other than as a part of `initial_state`. With `exact`, also if a rule is not heavy
+            ball, NAG, a restart of at most 512 steps or linear without counting, or learns;
+            if a layer is unbuilt, wrapped, stateful, goes backwards or takes slots
             in its `initial_state`.
 
     Example:
@@ -290,7 +292,7 @@ class _ToKeras(_Conversion):
     def rebuilt(self, layer):
         if not self.exact:
             return super().rebuilt(layer)
-        if isinstance(layer, keras.layers.Wrapper) and self.holds(layer):
+        if _inside(layer) and not _has_graph(layer) and self.holds(layer):
             check_exact(layer, {"is wrapped": True})
         if not self.converts(layer) or not changes_the_drive(layer.rule):
             return super().rebuilt(layer)
@@ -299,7 +301,7 @@ class _ToKeras(_Conversion):
             layer,
             {
                 "has a rule that is not linear": not layer.rule.linear,
-                "has a rule that learns": layer.rule.learns,
+                "has a rule without such a filter": not known(layer.rule),
                 "is unbuilt": not layer.built,
                 "is stateful": layer.stateful,
                 "goes backwards": layer.go_backwards,

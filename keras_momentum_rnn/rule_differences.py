@@ -3,6 +3,8 @@
 import numpy as np
 from keras import ops
 
+from keras_momentum_rnn.causal_filters import known
+
 
 def changes_the_drive(rule):
     """Return whether a rule's drive differs from u, tried on a short sequence."""
@@ -31,7 +33,7 @@ def difference(ours, plain):
             f"On 4 random sequences of 32 steps its outputs differ by up to "
             f"{np.abs(h - other).max():.2g}, where ours are up to {np.abs(h).max():.2g}. "
         )
-    if ours.rule.linear and not ours.rule.learns:
+    if known(ours.rule):
         return text + "With `exact=True` the copy keeps the rule, as a filter"
     return text + "Fine-tune the copy, or export the original, see docs/deploy.md"
 
