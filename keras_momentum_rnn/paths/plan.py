@@ -16,6 +16,7 @@ class Plan:
 
     Attributes:
         path: one of the following. The results are the same.
+            "native": rule and recurrence in one loop on the CPU, compiled by Numba.
             "fused": the rule filters the input for all times, a fused kernel does the rest.
             "drive": the drive of all times, then a fused kernel.
             "custom_gradient": rule and recurrence in one loop, its gradient written by hand.
@@ -58,6 +59,7 @@ class Call:
         mask: bool, whether the call has a mask.
         slots_given: bool, whether the call's `initial_state` holds slots.
         transformed: bool, whether a function transform of PyTorch acts on the call.
+        native_absence: str, why there is no native kernel here, or None.
         stateful, unroll, use_cudnn: the arguments of the layer.
     """
 
@@ -80,6 +82,7 @@ class Call:
     mask: bool
     slots_given: bool
     transformed: bool
+    native_absence: str | None
     stateful: bool
     unroll: bool
     use_cudnn: bool | str

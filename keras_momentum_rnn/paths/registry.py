@@ -14,6 +14,10 @@ ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
 RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nested_lstm")
 
 
+# Of more numbers, the weights of the native kernel leave the second-level cache.
+NATIVE_WEIGHTS = 2**19
+
+
 def nothing_else(call):
     """Return no further reasons to refuse a call."""
     return {}
@@ -122,6 +126,32 @@ def extreme(call):
 FILTERED = "the rule filters the input for all times, a fused kernel does the rest"
 DRIVEN = "the drive of all times, then a fused kernel"
 
+
+
+def unfit(call):
+    """Return the reasons why the native kernel would not run, or be slow."""
+    return {
+        f"no native kernel: {call.native_absence}": call.native_absence is not None,
+        "the weights do not fit the CPU cache": (
+            (call.features + call.drive_width // 4) * call.drive_width > NATIVE_WEIGHTS
+        ),
+        "each gate has a dropout mask of its own": call.dropout == "gates",
+        **extreme(call),
+    }
+
+
+NATIVE = Kernel(
+    "native",
+    "native.run:run_native",
+    "rule and recurrence in one loop, compiled by Numba",
+    devices=("cpu",),
+    dtypes=("float32",),
+    recurrences=("lstm",),
+    rule_kinds=KNOWN,
+    learned_rules=False,
+    transforms=False,
+    reasons=unfit,
+)
 # Given the drive, a kernel multiplies it by an identity matrix: on a CPU a loop is faster.
 TORCH_FUSED = Kernel(
     "fused",
@@ -196,6 +226,7 @@ FILTERING_STEPS = Kernel(
 UNIVERSAL = Kernel("step", "steps:run_steps", "a loop over steps", in_steps=True)
 
 KERNELS = (
+    NATIVE,
     TORCH_FUSED,
     STOCK_FUSED,
     TORCH_DRIVEN,

@@ -1,5 +1,6 @@
 """An LSTM with a rule on its drive, on NumPy arrays: forward, and back."""
 
+import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,13 +12,11 @@ from keras_momentum_rnn.paths.native.threads import run_all, shares
 from keras_momentum_rnn.paths.native.vectors import WIDTH
 
 # So many samples go through time together, that what they share is read from the cache.
-import os
-SAMPLES = {NONE: int(os.environ.get('SN',32)), LINEAR: int(os.environ.get('SN',32)), SCALED: int(os.environ.get('SS',16))}
+SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
 # So many rows, samples times steps, are gathered for the gradients of the weights.
-import os
-RING_ROWS = int(os.environ.get('RR',64))
+RING_ROWS = 64
 # So many numbers of each of three arrays of a rule are computed again at once.
-CHUNK = 2**int(os.environ.get('CH',16))
+CHUNK = 2**16
 KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
 
 
@@ -27,7 +26,7 @@ class Rule:
 
     Attributes:
         kind: "none", "linear" or "scaled".
-        mu: float32 array `(1 or batch, time)`, or `(1, 1)` of a scaled rule.
+        mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
     """
 
@@ -37,6 +36,9 @@ class Rule:
     factor: float = 1.0
     beta: float = 0.0
     epsilon: float = 1.0
+
+    def with_mu(self, mu):
+        return dataclasses.replace(self, mu=mu)
 
     def arguments(self):
         mu = flat(np.asarray(self.mu, np.float32))
@@ -231,3 +233,11 @@ def backward(
     sums = [from_gates(sum(part[1:], part[0]), units) for part in zip(*parts)]
     d_states = [dh[:, :units], dc[:, :units], *(from_gates(d, units) for d in d_slots)]
     return dx if wants_dx else None, *sums, d_states
+
+
+def try_out():
+    """Run a step and go back, so that everything is compiled."""
+    x, W, U = np.ones((1, 1, 1), np.float32), np.ones((1, 4), np.float32), np.ones((1, 4), np.float32)
+    states = [np.zeros((1, 1), np.float32)] * 2
+    outputs, _, kept = forward(x, W, None, U, None, states, Rule())
+    backward(x, W, None, U, None, states, Rule(), None, outputs, kept, outputs, [None, None])
