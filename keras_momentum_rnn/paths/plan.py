@@ -54,6 +54,7 @@ class Call:
         rule_kind: "none", "linear", "scaled" or "other".
         rule_learns: bool, whether the rule may have weights.
         rule_extreme: bool, whether its step size is far from 1, see `EXTREME`.
+        training: bool, as of the call.
         dropout: None, "input", or "gates" where each gate has a mask of its own.
         recurrent_dropout: bool, whether dropout acts on h in this call.
         mask: bool, whether the call has a mask.
@@ -77,6 +78,7 @@ class Call:
     rule_kind: str
     rule_learns: bool
     rule_extreme: bool
+    training: bool
     dropout: str | None
     recurrent_dropout: bool
     mask: bool
@@ -117,6 +119,7 @@ def call_of(cell, training, **call):
         rule_kind=kind_of(rule),
         rule_learns=rule.learns,
         rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
+        training=bool(training),
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
         **call,

@@ -97,11 +97,22 @@ def groups(samples, most):
     return [(a, b - a) for a, b in zip(cuts[:-1], cuts[1:])]
 
 
-def steps_of_chunk(rule, padded):
-    return max(1, CHUNK // (SAMPLES[rule] * 4 * padded))
+def steps_of_chunk(kind, padded):
+    """Return how many steps of a rule are computed again at once."""
+    return max(1, CHUNK // (SAMPLES[kind] * 4 * padded))
 
 
-def forward(x, W, b, U, side, states, rule, lengths=None):
+def result_shapes(batch, time, units, rule):
+    """Return the shapes of the outputs and of C, gates, v and m of `Kept`."""
+    padded = padded_width(units)
+    kind = KINDS[rule.kind]
+    chunks = -(-time // steps_of_chunk(kind, padded)) if kind == SCALED else 0
+    slots = (chunks, batch, 4 * padded)
+    gates = (time, batch, 4 * padded)
+    return (batch, time, units), (time + 1, batch, padded), gates, slots, slots
+
+
+def forward(x, W, b, U, side, states, rule, lengths=None, results=None):
     """Run an LSTM.
 
     Args:
@@ -112,6 +123,7 @@ def forward(x, W, b, U, side, states, rule, lengths=None):
             `(batch, 4 units)`.
         rule: a `Rule`.
         lengths: int array `(batch,)`, after how many steps each sample ends, or None.
+        results: arrays of `result_shapes` to write to, or None for new ones.
 
     Returns:
         h at all times, `(batch, time, units)`, held after a sample's end, the list of the
@@ -123,16 +135,15 @@ def forward(x, W, b, U, side, states, rule, lengths=None):
     wide = 4 * padded
     kind, mu, mu_row, *numbers = rule.arguments()
     every = steps_of_chunk(kind, padded)
-    chunks = -(-time // every) if kind == SCALED else 0
+    if results is None:
+        shapes = result_shapes(batch, time, units, rule)
+        results = [np.empty(shape, np.float32) for shape in shapes]
+    outputs, C, gates, v_kept, m_kept = results
     h, c, *slots = states
     h = padded_columns(h, padded)
     slots = [by_gate(slot, units).copy() for slot in slots]
     v, m = velocity_and_moment(slots, kind, (batch, wide))
-    C = np.empty((time + 1, batch, padded), np.float32)
     C[0] = padded_columns(c, padded)
-    gates = np.empty((time, batch, wide), np.float32)
-    v_kept, m_kept = (np.empty((chunks, batch, wide), np.float32) for _ in "vm")
-    outputs = np.empty((batch, time, units), np.float32)
     weights = (
         packed(by_gate(W, units), VECTORS),
         bias(b, units),
