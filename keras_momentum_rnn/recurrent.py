@@ -82,6 +82,10 @@ class RuleLayer(keras.layers.RNN):
                 # XLA has no cuDNN recurrence.
                 self.supports_jit = False
         self._stock_layers = Untracked(layers)
+        if keras.config.backend() == "tensorflow":
+            plan = self.plan(training=True)
+            # XLA cannot call a function of this process.
+            self.supports_jit = self.supports_jit and plan.path != "native"
 
     def plan(self, mask=False, training=False, slots=False, features=None, transformed=False):
         """Tell which path a call takes, and why.

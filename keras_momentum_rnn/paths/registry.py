@@ -136,9 +136,10 @@ def unfit(call):
             (call.features + call.drive_width // 4) * call.drive_width > NATIVE_WEIGHTS
         ),
         "each gate has a dropout mask of its own": call.dropout == "gates",
-        # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`.
-        "on JAX the native kernel serves training alone": (
-            call.backend == "jax" and not call.training
+        # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
+        # and no exported model of either can hold a function of this process.
+        "beside PyTorch the native kernel serves training alone": (
+            call.backend != "torch" and not call.training
         ),
         **extreme(call),
     }
