@@ -71,6 +71,10 @@ class RuleLayer(keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.use_cudnn = use_cudnn
         self._stock_layers = Untracked({})
+        if keras.config.backend() == "tensorflow":
+            # XLA cannot call a function of this process.
+            plan = self.plan(training=True, features=1)
+            self.supports_jit = self.supports_jit and plan.path != "native"
 
     def build(self, sequences_shape, initial_state_shape=None):
         super().build(sequences_shape, initial_state_shape)
@@ -82,10 +86,6 @@ class RuleLayer(keras.layers.RNN):
                 # XLA has no cuDNN recurrence.
                 self.supports_jit = False
         self._stock_layers = Untracked(layers)
-        if keras.config.backend() == "tensorflow":
-            plan = self.plan(training=True)
-            # XLA cannot call a function of this process.
-            self.supports_jit = self.supports_jit and plan.path != "native"
 
     def plan(self, mask=False, training=False, slots=False, features=None, transformed=False):
         """Tell which path a call takes, and why.

@@ -49,6 +49,7 @@ class Call:
         drive_from_input: bool, whether the drive is the rule's of W x + b and nothing else.
         cheap_steps: bool, whether recomputing a step is faster than storing what it computed.
         features: the width of the input.
+        units: the width of h.
         drive_width: the width of the drive.
         rule: the name of the rule's class, for messages.
         rule_kind: "none", "linear", "scaled" or "other".
@@ -73,6 +74,7 @@ class Call:
     drive_from_input: bool
     cheap_steps: bool
     features: int
+    units: int
     drive_width: int
     rule: str
     rule_kind: str
@@ -114,6 +116,7 @@ def call_of(cell, training, **call):
         standard_activations=cell.standard_activations,
         drive_from_input=cell.drive_from_input,
         cheap_steps=cell.cheap_steps,
+        units=cell.units,
         drive_width=cell.drive_width,
         rule=type(rule).__name__,
         rule_kind=kind_of(rule),

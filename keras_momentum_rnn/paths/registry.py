@@ -131,9 +131,10 @@ DRIVEN = "the drive of all times, then a fused kernel"
 def unfit(call):
     """Return the reasons why the native kernel would not run, or be slow."""
     return {
+        "use_cudnn=True": call.use_cudnn is True,
         f"no native kernel: {call.native_absence}": call.native_absence is not None,
         "the weights do not fit the CPU cache": (
-            (call.features + call.drive_width // 4) * call.drive_width > NATIVE_WEIGHTS
+            (call.features + call.units) * call.drive_width > NATIVE_WEIGHTS
         ),
         "each gate has a dropout mask of its own": call.dropout == "gates",
         # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
@@ -151,7 +152,7 @@ NATIVE = Kernel(
     "rule and recurrence in one loop, compiled by Numba",
     devices=("cpu",),
     dtypes=("float32",),
-    recurrences=("lstm",),
+    recurrences=("lstm", "gru"),
     rule_kinds=KNOWN,
     learned_rules=False,
     transforms=False,

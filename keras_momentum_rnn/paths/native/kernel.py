@@ -1,60 +1,78 @@
-"""An LSTM with a rule on its drive, on NumPy arrays: forward, and back."""
+"""A cell with a rule on its drive, on NumPy arrays: forward, and back."""
 
 import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from keras_momentum_rnn.paths.native import lstm
-from keras_momentum_rnn.paths.native.products import VECTORS, packed
+from keras_momentum_rnn.paths.native import loops
+from keras_momentum_rnn.paths.native.cells import GRU, KEPT, LSTM
+from keras_momentum_rnn.paths.native.loops import Kept, Numbers, Shape, States, Sums, Weights
+from keras_momentum_rnn.paths.native.products import packed
 from keras_momentum_rnn.paths.native.rules import LINEAR, NONE, SCALED
 from keras_momentum_rnn.paths.native.threads import run_all, shares
 from keras_momentum_rnn.paths.native.vectors import WIDTH
 
-# So many samples go through time together, that what they share is read from the cache.
+CELLS = {"lstm": LSTM, "gru": GRU}
+GATES = {"lstm": 4, "gru": 3}
+KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
+# So many samples go through time together, so that weights are read from the cache.
 SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
 # So many rows, samples times steps, are gathered for the gradients of the weights.
 RING_ROWS = 64
 # So many numbers of each of three arrays of a rule are computed again at once.
 CHUNK = 2**16
-KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
 
 
 @dataclass(frozen=True)
-class Rule:
-    """The numbers of a rule.
+class Equation:
+    """A cell and its rule.
 
     Attributes:
+        cell: "lstm" or "gru".
         kind: "none", "linear" or "scaled".
-        mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
+        mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
     """
 
+    cell: str = "lstm"
     kind: str = "none"
-    mu: object = field(default_factory=lambda: np.zeros((1, 1), np.float32))
     gain: float = 1.0
     factor: float = 1.0
     beta: float = 0.0
     epsilon: float = 1.0
+    mu: object = field(default_factory=lambda: np.zeros((1, 1), np.float32), compare=False)
 
     def with_mu(self, mu):
         return dataclasses.replace(self, mu=mu)
 
-    def arguments(self):
-        mu = flat(np.asarray(self.mu, np.float32))
+    def state_names(self, count):
+        """Return the names of so many states, the cell's own and the slots."""
+        own = "hc" if self.cell == "lstm" else "h"
+        # RMSProp has m alone; the velocity of its equation is u.
+        slots = "vm" if count - len(own) == 2 else "m" if self.kind == "scaled" else "v"
+        return (own + slots)[:count]
+
+    def numbers(self):
         row = self.mu.shape[1] if len(self.mu) > 1 else 0
-        numbers = (self.gain, self.factor, self.beta, self.epsilon)
-        return KINDS[self.kind], mu, row, *map(np.float32, numbers)
+        numbers = map(np.float32, (self.gain, self.factor, self.beta, self.epsilon))
+        return Numbers(KINDS[self.kind], flat(self.mu), row, *numbers)
 
+    def shape(self, batch, time, features, units):
+        padded = padded_width(units)
+        wide, kind = GATES[self.cell] * padded, KINDS[self.kind]
+        every = max(1, CHUNK // (SAMPLES[kind] * wide))
+        return Shape(CELLS[self.cell], batch, time, features, units, padded, wide, every)
 
-@dataclass(frozen=True)
-class Kept:
-    """What the way back needs: c, the gates, and v and m before each chunk of steps."""
-
-    C: np.ndarray
-    gates: np.ndarray
-    v: np.ndarray
-    m: np.ndarray
+    def kept_shapes(self, batch, time, units, keeps=True):
+        """Return the shapes of the arrays of `Kept`."""
+        shape = self.shape(batch, time, 1, units)
+        padded, steps = shape.padded, time if keeps else 1
+        scaled, lstm = self.kind == "scaled" and keeps, self.cell == "lstm"
+        slots = (-(-time // shape.every) if scaled else 0, batch, shape.wide)
+        gates = (steps, batch, KEPT * padded)
+        c = (steps + keeps, batch, padded) if lstm else (0, 0, 0)
+        return (batch, time, units), c, gates, slots, slots
 
 
 def padded_width(width):
@@ -65,28 +83,55 @@ def flat(array):
     return np.ascontiguousarray(array, np.float32).reshape(-1)
 
 
-def by_gate(array, units):
-    """Return `(..., 4 units)` with each gate padded."""
-    padded = padded_width(units)
-    if padded == units:
-        return np.ascontiguousarray(array, np.float32)
-    out = np.zeros((*array.shape[:-1], 4, padded), np.float32)
-    out[..., :units] = array.reshape(*array.shape[:-1], 4, units)
-    return out.reshape(*array.shape[:-1], 4 * padded)
-
-
-def from_gates(array, units):
-    """Return `(..., 4 units)` of what `by_gate` padded."""
-    padded = padded_width(units)
-    lead = array.shape[:-1]
-    return array.reshape(*lead, 4, padded)[..., :units].reshape(*lead, 4 * units)
-
-
 def padded_columns(matrix, width):
     """Return a copy with so many columns, the further ones zero."""
     out = np.zeros((len(matrix), width), np.float32)
     out[:, : matrix.shape[1]] = matrix
     return out
+
+
+def by_gate(array, units):
+    """Return a copy of `(..., gates * units)` with each gate padded."""
+    *lead, width = array.shape
+    gates = width // units
+    out = np.zeros((*lead, gates, padded_width(units)), np.float32)
+    out[..., :units] = array.reshape(*lead, gates, units)
+    return out.reshape(*lead, -1)
+
+
+def from_gates(array, units):
+    """Return `(..., gates * units)` of what `by_gate` padded."""
+    *lead, width = array.shape
+    gates = width // padded_width(units)
+    out = array.reshape(*lead, gates, -1)[..., :units]
+    return np.ascontiguousarray(out).reshape(*lead, gates * units)
+
+
+def bias(b, units, shape):
+    return np.zeros(shape.wide, np.float32) if b is None else by_gate(b, units)
+
+
+def padded_states(states, equation, shape):
+    """Return copies of h, c and the slots as `States`; of what there is not, zeros."""
+    named = dict(zip(equation.state_names(len(states)), states))
+    none = np.zeros((shape.batch, shape.wide), np.float32)
+    own = (padded_columns(named[n], shape.padded) if n in named else none for n in "hc")
+    slots = (by_gate(named[n], shape.units) if n in named else none.copy() for n in "vm")
+    return States(*own, *slots)
+
+
+def own_shapes(padded, equation, count, shape):
+    """Return the `count` states of `padded_states` in the shapes that were given."""
+    return [
+        getattr(padded, name)[:, : shape.units] if name in "hc"
+        else from_gates(getattr(padded, name), shape.units)
+        for name in equation.state_names(count)
+    ]  # fmt: skip
+
+
+def sample_lengths(lengths, batch, time):
+    lengths = np.full(batch, time) if lengths is None else lengths
+    return np.ascontiguousarray(lengths, np.int64)
 
 
 def groups(samples, most):
@@ -97,158 +142,112 @@ def groups(samples, most):
     return [(a, b - a) for a, b in zip(cuts[:-1], cuts[1:])]
 
 
-def steps_of_chunk(kind, padded):
-    """Return how many steps of a rule are computed again at once."""
-    return max(1, CHUNK // (SAMPLES[kind] * 4 * padded))
+def packed_weights(W, b, U, side, shape):
+    W, U = (packed(by_gate(a, shape.units)) for a in (W, U))
+    return Weights(W, bias(b, shape.units, shape), U, bias(side, shape.units, shape))
 
 
-def result_shapes(batch, time, units, rule):
-    """Return the shapes of the outputs and of C, gates, v and m of `Kept`."""
-    padded = padded_width(units)
-    kind = KINDS[rule.kind]
-    chunks = -(-time // steps_of_chunk(kind, padded)) if kind == SCALED else 0
-    slots = (chunks, batch, 4 * padded)
-    gates = (time, batch, 4 * padded)
-    return (batch, time, units), (time + 1, batch, padded), gates, slots, slots
-
-
-def forward(x, W, b, U, side, states, rule, lengths=None, results=None):
-    """Run an LSTM.
+def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
+    """Run a cell.
 
     Args:
+        equation: `Equation`.
         x: float32 array `(batch, time, features)`.
-        W, U: kernel and recurrent kernel. b: bias, or None. side: the bias that is outside
-            of the rule, or None.
-        states: list of h and c, `(batch, units)`, and the slots that the rule has,
-            `(batch, 4 units)`.
-        rule: a `Rule`.
+        weights: list of the kernel, its bias or None, the recurrent kernel, and the bias that
+            is outside of the rule or None.
+        states: list of the cell's own states, `(batch, units)`, and the slots that the rule
+            has, `(batch, gates * units)`.
         lengths: int array `(batch,)`, after how many steps each sample ends, or None.
-        results: arrays of `result_shapes` to write to, or None for new ones.
+        kept: list of arrays of `kept_shapes` to write to, or None for new ones.
+        keeps: bool; False where nothing goes back.
 
     Returns:
-        h at all times, `(batch, time, units)`, held after a sample's end, the list of the
-        final states, and `Kept`.
+        The list of the final states, and `Kept`, whose h are the outputs, held after a
+        sample's end.
     """
     batch, time, features = x.shape
-    units = U.shape[0]
-    padded = padded_width(units)
-    wide = 4 * padded
-    kind, mu, mu_row, *numbers = rule.arguments()
-    every = steps_of_chunk(kind, padded)
-    if results is None:
-        shapes = result_shapes(batch, time, units, rule)
-        results = [np.empty(shape, np.float32) for shape in shapes]
-    outputs, C, gates, v_kept, m_kept = results
-    h, c, *slots = states
-    h = padded_columns(h, padded)
-    slots = [by_gate(slot, units).copy() for slot in slots]
-    v, m = velocity_and_moment(slots, kind, (batch, wide))
-    C[0] = padded_columns(c, padded)
-    weights = (
-        packed(by_gate(W, units), VECTORS),
-        bias(b, units),
-        packed(by_gate(U, units), VECTORS),
-        bias(side, units),
-    )
-    if lengths is None:
-        lengths = np.full(batch, time, np.int64)
-    lengths = np.ascontiguousarray(lengths, np.int64)
-
-    sequence = flat(x)
+    units = weights[2].shape[0]
+    shape, numbers = equation.shape(batch, time, features, units), equation.numbers()
+    if kept is None:
+        shapes = equation.kept_shapes(batch, time, units, keeps)
+        kept = [np.empty(shape, np.float32) for shape in shapes]
+    kept = Kept(*kept)
+    padded = padded_states(states, equation, shape)
+    if equation.cell == "lstm":
+        kept.c[0] = padded.c
+    lengths = sample_lengths(lengths, batch, time)
+    arguments = (
+        flat(x), packed_weights(*weights, shape), States(*map(flat, padded)), numbers, lengths,
+        shape,
+    )  # fmt: skip
+    written = Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
-        for first, rows in groups(samples, SAMPLES[kind]):
-            lstm.forward(
-                sequence, features, *weights, VECTORS, *map(flat, (h, v, m)),
-                kind, mu, mu_row, *numbers, lengths, time, batch, first, rows, units, padded,
-                *map(flat, (outputs, C, gates, v_kept, m_kept)), every,
-            )  # fmt: skip
+        for first, rows in groups(samples, SAMPLES[numbers.kind]):
+            loops.forward(*arguments, first, rows, written, keeps)
 
     if batch:
         run_all(run, shares(batch))
-    finals = [h[:, :units], C[-1, :, :units], *(from_gates(s, units) for s in slots)]
-    return outputs, finals, Kept(C, gates, v_kept, m_kept)
-
-
-def velocity_and_moment(slots, kind, shape):
-    """Return arrays of v and m that a rule changes; of what it has not, one of zeros."""
-    none = np.zeros((1, 1), np.float32)
-    if kind == NONE:
-        return none, none
-    if kind == LINEAR:
-        return slots[0], none
-    return (slots if len(slots) == 2 else [np.zeros(shape, np.float32), slots[0]])
-
-
-def bias(b, units):
-    if b is None:
-        return np.zeros(4 * padded_width(units), np.float32)
-    return by_gate(b, units)
+    if equation.cell == "lstm":
+        padded = padded._replace(c=kept.c[-1])
+    return own_shapes(padded, equation, len(states), shape), kept
 
 
 def backward(
-    x, W, b, U, side, states, rule, lengths, outputs, kept, d_outputs, d_finals, wants_dx=True
+    equation, x, weights, states, lengths, kept, d_outputs, d_finals, wants_dx=True, dx=None
 ):
     """Go back.
 
     Args:
-        x, W, b, U, side, states, rule, lengths: as of `forward`, and `outputs` and `kept` what
-            it returned.
+        equation, x, weights, states, lengths: as of `forward`, and `kept` what it returned.
         d_outputs: float32 array `(batch, time, units)` or None.
         d_finals: list of the gradients of the final states, each an array or None.
         wants_dx: bool, whether the gradient of x is wanted.
+        dx: array to write it to, or None for a new one.
 
     Returns:
-        The gradients of x (or None), W, b, U, side and, in a list, of the states.
+        The gradient of x or None, the list of those of the weights, and that of the states.
     """
     batch, time, features = x.shape
+    W, _, U, _ = weights
     units = U.shape[0]
-    padded, padded_x = padded_width(units), padded_width(features)
-    wide = 4 * padded
-    kind, mu, mu_row, *numbers = rule.arguments()
-    every = steps_of_chunk(kind, padded)
-    W, U = by_gate(W, units), by_gate(U, units)
+    shape, numbers = equation.shape(batch, time, features, units), equation.numbers()
     Wt, Ut = (
-        packed(padded_columns(a.T, width), VECTORS)
-        for a, width in ((W, padded_x), (U, padded))
+        packed(padded_columns(by_gate(a, units).T, padded_width(len(a)))) for a in (W, U)
     )
-    if lengths is None:
-        lengths = np.full(batch, time, np.int64)
-    lengths = np.ascontiguousarray(lengths, np.int64)
-    dh, dc, *d_slots = (
-        np.zeros_like(state) if d is None else d for d, state in zip(d_finals, states)
-    )
-    dh, dc = padded_columns(dh, padded), padded_columns(dc, padded)
-    d_slots = [by_gate(d, units).copy() for d in d_slots]
-    dv, dm = velocity_and_moment(d_slots, kind, (batch, wide))
+    given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
+    gradients = padded_states(given, equation, shape)
+    if dx is None:
+        dx = np.empty(x.shape if wants_dx else 0, np.float32)
     has_d_outputs = d_outputs is not None
-    dx = np.empty((batch, time, features) if wants_dx else (1, 1, 1), np.float32)
-    inputs = flat(x), features, packed(W, VECTORS), bias(b, units), VECTORS, Wt, Ut
-    sequences = outputs, padded_columns(states[0], padded), kept.C, kept.gates, kept.v, kept.m
-    sequences = [flat(a) for a in sequences]
-    d_results = flat(d_outputs) if has_d_outputs else flat(dx[:1, :1, 0])
+    arguments = (
+        flat(x), packed_weights(*weights, shape), Wt, Ut, numbers,
+        sample_lengths(lengths, batch, time), shape,
+    )  # fmt: skip
+    sequences = (
+        flat(padded_columns(states[0], shape.padded)), Kept(*map(flat, kept)),
+        flat(d_outputs) if has_d_outputs else flat(dx[:0]), has_d_outputs,
+        States(*(g.reshape(-1) for g in gradients)), dx.reshape(-1), wants_dx,
+    )  # fmt: skip
+    widths = features, 1, units, 1
 
     def run(samples):
-        sums = [np.zeros(shape, np.float32) for shape in ((features, wide), wide, (units, wide), wide)]
-        for first, rows in groups(samples, SAMPLES[kind]):
+        sums = Sums(*(np.zeros(n * shape.wide, np.float32) for n in widths))
+        for first, rows in groups(samples, SAMPLES[numbers.kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
-            lstm.backward(
-                *inputs, VECTORS, VECTORS, padded_x, kind, mu, mu_row, *numbers, lengths,
-                time, batch, first, rows, units, padded, *sequences, every, d_results,
-                has_d_outputs, *map(flat, (dh, dc, dv, dm, dx)), wants_dx,
-                *map(flat, sums), ring,
-            )  # fmt: skip
+            loops.backward(*arguments, first, rows, *sequences, sums, ring)
         return sums
 
     parts = run_all(run, shares(batch)) if batch else [run((0, 0))]
-    sums = [from_gates(sum(part[1:], part[0]), units) for part in zip(*parts)]
-    d_states = [dh[:, :units], dc[:, :units], *(from_gates(d, units) for d in d_slots)]
-    return dx if wants_dx else None, *sums, d_states
+    sums = [sum(part[1:], part[0]).reshape(-1, shape.wide) for part in zip(*parts)]
+    d_W, d_b, d_U, d_side = (from_gates(s, units) for s in sums)
+    d_states = own_shapes(gradients, equation, len(states), shape)
+    return dx if wants_dx else None, [d_W, d_b[0], d_U, d_side[0]], d_states
 
 
 def try_out():
     """Run a step and go back, so that everything is compiled."""
-    x, W, U = np.ones((1, 1, 1), np.float32), np.ones((1, 4), np.float32), np.ones((1, 4), np.float32)
+    x, W = np.ones((1, 1, 1), np.float32), np.ones((1, 4), np.float32)
     states = [np.zeros((1, 1), np.float32)] * 2
-    outputs, _, kept = forward(x, W, None, U, None, states, Rule())
-    backward(x, W, None, U, None, states, Rule(), None, outputs, kept, outputs, [None, None])
+    _, kept = forward(Equation(), x, [W, None, W, None], states)
+    backward(Equation(), x, [W, None, W, None], states, None, kept, kept.h, [None, None])

@@ -9,10 +9,8 @@ import numpy as np
 
 from keras_momentum_rnn.paths.native import kernel, xla_ffi
 
-KINDS = tuple(kernel.KINDS)
 
-
-def run_lstm(problem, x, weights, states):
+def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
     W, b, U, side = weights
     nothing = jnp.zeros(W.shape[-1], jnp.float32)
@@ -26,13 +24,10 @@ def run_lstm(problem, x, weights, states):
     lengths = problem.lengths
     if lengths is None:
         lengths = jnp.full(x.shape[0], x.shape[1], jnp.int32)
-    rule = problem.rule
-    numbers = jnp.array(
-        [KINDS.index(rule.kind), rule.gain, rule.factor, rule.beta, rule.epsilon], jnp.float32
-    )
-    constants = problem.mu, numbers, lengths
+    equation = problem.equation
+    constants = problem.mu, lengths
     inputs = W, nothing if b is None else b, U, nothing if side is None else side, x, *states
-    (outputs, finals), _ = native_lstm(rule, run_steps, constants, inputs)
+    (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
     return outputs, list(finals)
 
 
@@ -41,46 +36,46 @@ def run_lstm(problem, x, weights, states):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def native_lstm(rule, run_steps, constants, inputs):
+def native_cell(equation, run_steps, constants, inputs):
     W, _, U, _, x, *states = inputs
     batch, time, _ = x.shape
-    shapes = [*kernel.result_shapes(batch, time, U.shape[0], rule), *(s.shape for s in states)]
-    outputs, *rest = call("forward", forward_on_arrays, shapes, *constants, *inputs)
+    shapes = [*equation.kept_shapes(batch, time, U.shape[0]), *(s.shape for s in states)]
+    outputs, *rest = call("forward", equation, shapes, *constants, *inputs)
     return (outputs, tuple(rest[4:])), rest[:4]
 
 
-def native_lstm_forward(rule, run_steps, constants, inputs):
-    results, kept = native_lstm(rule, run_steps, constants, inputs)
+def native_cell_forward(equation, run_steps, constants, inputs):
+    results, kept = native_cell(equation, run_steps, constants, inputs)
     return (results, kept), (constants, inputs, results[0], kept)
 
 
-def native_lstm_backward(rule, run_steps, residuals, cotangents):
+def native_cell_backward(equation, run_steps, residuals, cotangents):
     # What is kept is a function of the inputs, which `native_gradients` accounts for.
     d_results, _ = cotangents
-    return None, native_gradients(rule, run_steps, residuals, d_results)
+    return None, native_gradients(equation, run_steps, residuals, d_results)
 
 
-native_lstm.defvjp(native_lstm_forward, native_lstm_backward)
+native_cell.defvjp(native_cell_forward, native_cell_backward)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def native_gradients(rule, run_steps, residuals, d_results):
+def native_gradients(equation, run_steps, residuals, d_results):
     """Return the gradients of the inputs; their own are those of the cell's own steps."""
     constants, inputs, outputs, kept = residuals
     d_outputs, d_finals = d_results
     gradients = call(
-        "backward", backward_on_arrays, [i.shape for i in inputs],
+        "backward", equation, [i.shape for i in inputs],
         *constants, *inputs, outputs, *kept, d_outputs, *d_finals,
     )  # fmt: skip
     return tuple(gradients)
 
 
-def native_gradients_forward(rule, run_steps, residuals, d_results):
-    gradients = native_gradients(rule, run_steps, residuals, d_results)
+def native_gradients_forward(equation, run_steps, residuals, d_results):
+    gradients = native_gradients(equation, run_steps, residuals, d_results)
     return gradients, (residuals, d_results)
 
 
-def native_gradients_backward(rule, run_steps, residuals, d_gradients):
+def native_gradients_backward(equation, run_steps, residuals, d_gradients):
     (_, inputs, outputs, kept), d_results = residuals
 
     def gradients(inputs, d_results):
@@ -100,45 +95,58 @@ native_gradients.defvjp(native_gradients_forward, native_gradients_backward)
 # The calls of XLA
 
 
-def rule_of(mu, numbers):
-    kind, *numbers = numbers
-    return kernel.Rule(KINDS[int(kind)], mu, *map(float, numbers))
-
-
-def forward_on_arrays(mu, numbers, lengths, W, b, U, side, x, *states_and_results):
+def forward_on_arrays(numbers, mu, lengths, W, b, U, side, x, *states_and_results):
     count = (len(states_and_results) - 5) // 2
     states, results = states_and_results[:count], states_and_results[count:]
-    _, finals, _ = kernel.forward(
-        x, W, b, U, side, states, rule_of(mu, numbers), lengths, results[:5]
+    finals, _ = kernel.forward(
+        equation_of(numbers, mu), x, [W, b, U, side], states, lengths, results[:5]
     )
     for result, final in zip(results[5:], finals):
         result[...] = final
 
 
-def backward_on_arrays(mu, numbers, lengths, W, b, U, side, x, *others):
-    # States, outputs, kept, the gradients of outputs and states, those to write.
+def backward_on_arrays(numbers, mu, lengths, W, b, U, side, x, *others):
+    # The states, `Kept`, the gradients of h and of the states; those of all inputs, to write.
     count = (len(others) - 11) // 3
-    states, others = others[:count], others[count:]
-    outputs, C, gates, v, m, d_outputs, *others = others
-    d_finals, results = others[:count], others[count:]
-    dx, *d_weights, d_states = kernel.backward(
-        x, W, b, U, side, states, rule_of(mu, numbers), lengths, outputs,
-        kernel.Kept(C, gates, v, m), d_outputs, d_finals,
+    states, kept, others = others[:count], others[count : count + 5], others[count + 5 :]
+    d_outputs, d_finals, results = others[0], others[1 : count + 1], others[count + 1 :]
+    _, d_weights, d_states = kernel.backward(
+        equation_of(numbers, mu), x, [W, b, U, side], states, lengths, kernel.Kept(*kept),
+        d_outputs, d_finals, dx=results[4],
     )  # fmt: skip
-    for result, gradient in zip(results, [*d_weights, dx, *d_states]):
+    for result, gradient in zip([*results[:4], *results[5:]], [*d_weights, *d_states]):
         result[...] = gradient
 
 
-def call(name, function, shapes, *arguments):
+CELLS, KINDS = tuple(kernel.CELLS), tuple(kernel.KINDS)
+
+
+def numbers_of(equation):
+    """Return an `Equation` as an array, without its mu."""
+    cell, kind = CELLS.index(equation.cell), KINDS.index(equation.kind)
+    numbers = equation.gain, equation.factor, equation.beta, equation.epsilon
+    return np.array([cell, kind, *numbers], np.float32)
+
+
+def equation_of(numbers, mu):
+    cell, kind, *numbers = numbers
+    return kernel.Equation(CELLS[int(cell)], KINDS[int(kind)], *map(float, numbers), mu)
+
+
+FUNCTIONS = {"forward": forward_on_arrays, "backward": backward_on_arrays}
+
+
+def call(name, equation, shapes, *arguments):
     """Return what a function on arrays writes to its results, of these shapes."""
     results = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    arguments = numbers_of(equation), *arguments
     if by_ffi():
         target = f"keras_momentum_rnn.native.{name}"
         return jax.ffi.ffi_call(target, results, vmap_method="sequential")(*arguments)
 
     def written(*arguments):
         arrays = [np.empty(result.shape, np.float32) for result in results]
-        function(*map(np.asarray, arguments), *arrays)
+        FUNCTIONS[name](*map(np.asarray, arguments), *arrays)
         return arrays
 
     return jax.pure_callback(written, results, *arguments, vmap_method="sequential")
@@ -147,8 +155,7 @@ def call(name, function, shapes, *arguments):
 @functools.cache
 def by_ffi():
     """Register the functions with XLA; return whether this version of it can call them."""
-    functions = {"forward": forward_on_arrays, "backward": backward_on_arrays, "test": double}
-    for name, function in functions.items():
+    for name, function in {**FUNCTIONS, "test": double}.items():
         handler = xla_ffi.handler(function)
         HANDLERS.append(handler)
         address = ctypes.cast(handler, ctypes.c_void_p).value

@@ -9,13 +9,13 @@ from keras_momentum_rnn.paths.native import kernel
 ALIGNMENT = 64
 
 
-def run_lstm(problem, x, weights, states):
+def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
     present = [w is not None for w in weights]
     batch, time = x.shape[0], x.shape[1]
     lengths = problem.lengths
     lengths = tf.zeros((0,), "int32") if lengths is None else tf.cast(lengths, "int32")
-    rule = problem.rule
+    equation = problem.equation
 
     def unpacked(inputs):
         x, *others = inputs
@@ -25,25 +25,24 @@ def run_lstm(problem, x, weights, states):
 
     def forward_on_arrays(mu, lengths, *inputs):
         x, weights, states = unpacked(inputs)
-        shapes = kernel.result_shapes(*x.shape[:2], weights[2].shape[0], rule)
-        outputs, finals, kept = kernel.forward(
-            x, *weights, states, rule.with_mu(mu), lengths if len(lengths) else None,
+        shapes = equation.kept_shapes(*x.shape[:2], weights[2].shape[0])
+        finals, kept = kernel.forward(
+            equation.with_mu(mu), x, weights, states, lengths if len(lengths) else None,
             [aligned(shape) for shape in shapes],
         )  # fmt: skip
-        finals = [np.ascontiguousarray(f) for f in finals]
-        return [outputs, *finals, kept.C, kept.gates, kept.v, kept.m]
+        return [kept.h, *map(np.ascontiguousarray, finals), *kept[1:]]
 
     def backward_on_arrays(mu, lengths, count, *arrays):
-        inputs, (outputs, *kept), d_results = (
+        inputs, kept, d_results = (
             arrays[:count], arrays[count : count + 5], arrays[count + 5 :]
         )  # fmt: skip
         x, weights, states = unpacked(inputs)
-        dx, *d_weights, d_states = kernel.backward(
-            x, *weights, states, rule.with_mu(mu), lengths if len(lengths) else None, outputs,
-            kernel.Kept(*kept), d_results[0], list(d_results[1:]),
+        dx, d_weights, d_states = kernel.backward(
+            equation.with_mu(mu), x, weights, states, lengths if len(lengths) else None,
+            kernel.Kept(*kept), d_results[0], list(d_results[1:]), dx=aligned(x.shape),
         )  # fmt: skip
         d_weights = [d for d, there in zip(d_weights, present) if there]
-        return [np.ascontiguousarray(d) for d in (dx, *d_weights, *d_states)]
+        return [dx, *d_weights, *map(np.ascontiguousarray, d_states)]
 
     def run_steps(*inputs):
         x, weights, states = unpacked(inputs)
@@ -51,7 +50,7 @@ def run_lstm(problem, x, weights, states):
         return [outputs, *finals]
 
     @tf.custom_gradient
-    def native_lstm(*inputs):
+    def native_cell(*inputs):
         count = 1 + len(states)
         results = call(forward_on_arrays, count + 4, problem.mu, lengths, *inputs)
         results, kept = results[:count], results[count:]
@@ -92,7 +91,7 @@ def run_lstm(problem, x, weights, states):
         return d_inputs, backward
 
     inputs = [x, *(tf.convert_to_tensor(w) for w in weights if w is not None), *states]
-    outputs, *finals = native_lstm(*inputs)
+    outputs, *finals = native_cell(*inputs)
     return outputs, finals
 
 

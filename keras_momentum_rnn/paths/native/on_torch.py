@@ -5,9 +5,9 @@ import torch
 from keras_momentum_rnn.paths.native import kernel
 
 
-def run_lstm(problem, x, weights, states):
+def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
-    outputs, *finals = NativeLSTM.apply(problem, x, *weights, *states)
+    outputs, *finals = NativeCell.apply(problem, x, *weights, *states)
     return outputs, finals
 
 
@@ -15,16 +15,19 @@ def array(tensor):
     return None if tensor is None else tensor.detach().numpy()
 
 
-class NativeLSTM(torch.autograd.Function):
+class NativeCell(torch.autograd.Function):
     """(x, W, b, U, side bias, initial states) -> (h at all times, final states)."""
 
     @staticmethod
     def forward(ctx, problem, *inputs):
         x, W, b, U, side, *states = map(array, inputs)
-        rule, lengths = problem.rule.with_mu(array(problem.mu)), array(problem.lengths)
-        outputs, finals, kept = kernel.forward(x, W, b, U, side, states, rule, lengths)
-        outputs, *finals = map(torch.from_numpy, (outputs, *finals))
-        ctx.problem, ctx.kept = problem, (rule, lengths, kept)
+        equation = problem.equation.with_mu(array(problem.mu))
+        lengths = array(problem.lengths)
+        finals, kept = kernel.forward(
+            equation, x, [W, b, U, side], states, lengths, keeps=any(ctx.needs_input_grad)
+        )
+        outputs, *finals = map(torch.from_numpy, (kept.h, *finals))
+        ctx.problem, ctx.arrays = problem, (equation, lengths, kept[1:])
         ctx.save_for_backward(outputs, *inputs)
         ctx.set_materialize_grads(False)
         return outputs, *finals
@@ -35,17 +38,15 @@ class NativeLSTM(torch.autograd.Function):
         if torch.is_grad_enabled():
             return None, *differentiable_gradients(ctx.problem, inputs, d_results)
         x, W, b, U, side, *states = map(array, inputs)
-        rule, lengths, kept = ctx.kept
+        equation, lengths, kept = ctx.arrays
         d_outputs, *d_finals = map(array, d_results)
-        wants_dx = ctx.needs_input_grad[1]
-        dx, dW, db, dU, d_side, d_states = kernel.backward(
-            x, W, b, U, side, states, rule, lengths, array(outputs), kept, d_outputs, d_finals,
-            wants_dx,
+        dx, d_weights, d_states = kernel.backward(
+            equation, x, [W, b, U, side], states, lengths, kernel.Kept(array(outputs), *kept),
+            d_outputs, d_finals, wants_dx=ctx.needs_input_grad[1],
         )  # fmt: skip
-        gradients = [dx, dW, db, dU, d_side, *d_states]
         return None, *(
-            None if g is None or i is None else torch.from_numpy(g)
-            for g, i in zip(gradients, inputs)
+            torch.from_numpy(d) if needed else None
+            for d, needed in zip([dx, *d_weights, *d_states], ctx.needs_input_grad[1:])
         )
 
 

@@ -31,10 +31,11 @@ def linear_row(u, i, v, j, width, mu, gain):
 
 
 @njit(forceinline=True)
-def scaled_row(u, i, v, m, j, width, mu, gain, factor, beta, epsilon):
-    """u becomes the drive."""
-    mu, gain, factor = splat(mu), splat(gain), splat(factor)
-    share, beta, epsilon = splat(ONE - beta), splat(beta), splat(epsilon)
+def scaled_row(u, i, v, m, j, width, numbers):
+    """u becomes the drive. `numbers` are `loops.Numbers`."""
+    mu, gain, factor = splat(numbers.mu[0]), splat(numbers.gain), splat(numbers.factor)
+    share, beta = splat(ONE - numbers.beta), splat(numbers.beta)
+    epsilon = splat(numbers.epsilon)
     for k in range(0, width, WIDTH):
         x = load(u, i + k)
         velocity = multiply_add(mu, load(v, j + k), gain * x)
@@ -45,10 +46,11 @@ def scaled_row(u, i, v, m, j, width, mu, gain, factor, beta, epsilon):
 
 
 @njit(forceinline=True)
-def scaled_row_again(u, r, i, v, m, v_all, j, width, mu, gain, beta, epsilon):
+def scaled_row_again(u, r, i, v, m, v_all, j, width, numbers):
     """As `scaled_row`, but u stays; v' goes to `v_all` and 1 / sqrt(m' + eps) to r."""
-    mu, gain, one = splat(mu), splat(gain), splat(ONE)
-    share, beta, epsilon = splat(ONE - beta), splat(beta), splat(epsilon)
+    mu, gain, one = splat(numbers.mu[0]), splat(numbers.gain), splat(ONE)
+    share, beta = splat(ONE - numbers.beta), splat(numbers.beta)
+    epsilon = splat(numbers.epsilon)
     for k in range(0, width, WIDTH):
         x = load(u, i + k)
         velocity = multiply_add(mu, load(v, j + k), gain * x)
@@ -60,25 +62,24 @@ def scaled_row_again(u, r, i, v, m, v_all, j, width, mu, gain, beta, epsilon):
 
 
 @njit(forceinline=True)
-def linear_row_back(dz, du, i, dv, j, width, mu, gain):
+def linear_row_back(d_drive, du, i, dv, j, width, mu, gain):
     """dv holds the gradient of the step's v', and then that of its v."""
     mu, gain = splat(mu), splat(gain)
     for k in range(0, width, WIDTH):
-        d = load(dz, i + k) + load(dv, j + k)
+        d = load(d_drive, i + k) + load(dv, j + k)
         store(du, i + k, gain * d)
         store(dv, j + k, mu * d)
 
 
 @njit(forceinline=True)
-def scaled_row_back(
-    dz, du, i, u, v_all, r, at, dv, dm, j, width, mu, gain, factor, beta
-):  # fmt: skip
+def scaled_row_back(d_drive, du, i, u, v_all, r, at, dv, dm, j, width, numbers):
     """dv and dm hold the gradients of the step's v' and m', and then those of its v and m."""
-    mu, gain, factor = splat(mu), splat(gain), splat(factor)
-    share, beta, half = splat(TWO * (ONE - beta)), splat(beta), splat(HALF)
+    mu, gain, factor = splat(numbers.mu[0]), splat(numbers.gain), splat(numbers.factor)
+    share, beta = splat(TWO * (ONE - numbers.beta)), splat(numbers.beta)
+    half = splat(HALF)
     for k in range(0, width, WIDTH):
         root = load(r, at + k)
-        d = factor * load(dz, i + k) * root
+        d = factor * load(d_drive, i + k) * root
         d_moment = load(dm, j + k) - half * d * load(v_all, at + k) * (root * root)
         d_velocity = load(dv, j + k) + d
         store(du, i + k, multiply_add(share * load(u, at + k), d_moment, gain * d_velocity))

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_momentum_rnn.paths.filtered import unmasked
 from keras_momentum_rnn.paths.masks import spread_out
-from keras_momentum_rnn.paths.native.kernel import Rule
+from keras_momentum_rnn.paths.native.kernel import Equation
 from keras_momentum_rnn.paths.steps import scan_steps
 
 
@@ -18,14 +18,14 @@ class Problem:
 
     Attributes:
         cell: the cell, whose own steps are the definition.
-        rule: a `kernel.Rule` without its mu.
+        equation: a `kernel.Equation` without its mu.
         mu: float32 tensor `(1 or batch, time)`.
         counters: list of a counting rule's counter at the first step.
         lengths: int tensor `(batch,)`, after how many steps each sample ends, or None.
     """
 
     cell: object
-    rule: Rule
+    equation: Equation
     mu: object
     counters: list
     lengths: object
@@ -38,7 +38,7 @@ class Problem:
         u = x @ W if b is None else x @ W + b
         mask = None
         if self.lengths is not None:
-            time = ops.arange(x.shape[1], dtype="int32")
+            time = ops.arange(ops.shape(x)[1], dtype="int32")
             mask = time < ops.expand_dims(self.lengths, 1)
         step = self.cell.step_from_projection(weights=[U, side])
         outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=mask)
@@ -49,7 +49,7 @@ def run_native(cell, sequence, plan):
     """Run a sequence; the slots may start anywhere.
 
     Args:
-        cell: an LSTM cell whose rule is linear, scaled or none.
+        cell: an LSTM or GRU cell whose rule is linear, scaled or none.
         sequence: a `run.Sequence`.
         plan: a `Plan`.
 
@@ -65,7 +65,7 @@ def run_native(cell, sequence, plan):
         own, (v, *counters) = cell.split(states)
         states = [*own, v]
     lengths = None if mask is None else steps[:, 0]
-    problem = Problem(cell, *rule_and_mu(cell.rule, x, counters), counters, lengths)
+    problem = Problem(cell, *equation_and_mu(cell, x, counters), counters, lengths)
     weights = [cell.kernel, cell.input_bias, cell.recurrent_kernel, cell.recurrent_side_bias]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
     outputs, finals = operation()(problem, x, weights, states)
@@ -80,17 +80,18 @@ def run_native(cell, sequence, plan):
 def operation():
     """Return the kernel as an operation of the active backend."""
     name = f"keras_momentum_rnn.paths.native.on_{keras.config.backend()}"
-    return importlib.import_module(name).run_lstm
+    return importlib.import_module(name).run_cell
 
 
-def rule_and_mu(rule, x, counters):
-    """Return a `kernel.Rule` and mu at each step, `(1 or batch, time)`."""
+def equation_and_mu(cell, x, counters):
+    """Return a `kernel.Equation` and mu at each step, `(1 or batch, time)`."""
+    name, rule = cell.recurrence_name, cell.rule
     if rule.scaled:
         mu, gain, factor = rule.scaling
-        numbers = {"factor": factor, "beta": rule.beta, "epsilon": rule.epsilon}
-        return Rule("scaled", gain=gain, **numbers), ops.full((1, 1), mu, dtype="float32")
+        equation = Equation(name, "scaled", gain, factor, rule.beta, rule.epsilon)
+        return equation, ops.full((1, 1), mu, dtype="float32")
     if not rule.linear:
-        return Rule(), ops.zeros((1, 1), dtype="float32")
-    time = ops.cast(ops.arange(x.shape[1]), "float32")
+        return Equation(name), ops.zeros((1, 1), dtype="float32")
+    time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
     mu, gain = rule.coefficients(*[t + time for t in counters] or [None])
-    return Rule("linear", gain=gain), mu * ops.ones((1, x.shape[1]), dtype="float32")
+    return Equation(name, "linear", gain), mu * ops.ones_like(time)

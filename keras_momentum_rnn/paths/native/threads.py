@@ -1,7 +1,7 @@
 """Threads over the samples of a batch."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import keras
 
@@ -32,18 +32,24 @@ def shares(samples):
 def run_all(function, parts):
     """Call a function, which lets go of the interpreter, with each of some parts at once."""
     first, *others = parts
-    if not others:
-        return [function(first)]
     futures = [pool(len(others)).submit(function, part) for part in others]
     try:
         results = [function(first)]
     finally:
-        # Nothing may still write when the caller goes on, an interrupt included.
-        done = [future.exception() for future in futures]
-    for error in done:
-        if error is not None:
-            raise error
+        wait_for(futures)
     return results + [future.result() for future in futures]
+
+
+def wait_for(futures):
+    """Wait, an interrupt or not: the memory that is written to may not be ours to keep."""
+    interrupt = None
+    while pending := [future for future in futures if not future.done()]:
+        try:
+            wait(pending)
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def pool(size):
