@@ -127,7 +127,6 @@ FILTERED = "the rule filters the input for all times, a fused kernel does the re
 DRIVEN = "the drive of all times, then a fused kernel"
 
 
-
 def unfit(call):
     """Return the reasons why the native kernel would not run, or be slow."""
     return {

@@ -94,16 +94,18 @@ def by_gate(array, units):
     """Return a copy of `(..., gates * units)` with each gate padded."""
     *lead, width = array.shape
     gates = width // units
-    out = np.zeros((*lead, gates, padded_width(units)), np.float32)
+    padded = padded_width(units)
+    out = np.zeros((*lead, gates, padded), np.float32)
     out[..., :units] = array.reshape(*lead, gates, units)
-    return out.reshape(*lead, -1)
+    return out.reshape(*lead, gates * padded)
 
 
 def from_gates(array, units):
     """Return `(..., gates * units)` of what `by_gate` padded."""
     *lead, width = array.shape
-    gates = width // padded_width(units)
-    out = array.reshape(*lead, gates, -1)[..., :units]
+    padded = padded_width(units)
+    gates = width // padded
+    out = array.reshape(*lead, gates, padded)[..., :units]
     return np.ascontiguousarray(out).reshape(*lead, gates * units)
 
 
@@ -212,9 +214,7 @@ def backward(
     W, _, U, _ = weights
     units = U.shape[0]
     shape, numbers = equation.shape(batch, time, features, units), equation.numbers()
-    Wt, Ut = (
-        packed(padded_columns(by_gate(a, units).T, padded_width(len(a)))) for a in (W, U)
-    )
+    Wt, Ut = (packed(padded_columns(by_gate(a, units).T, padded_width(len(a)))) for a in (W, U))
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
     gradients = padded_states(given, equation, shape)
     if dx is None:

@@ -53,10 +53,12 @@ class NativeCell(torch.autograd.Function):
 def differentiable_gradients(problem, inputs, d_results):
     """Return the gradients of the inputs, with a graph of their own, or None each."""
     outputs, finals = problem.run_steps(*inputs)
-    pairs = [(r, d) for r, d in zip([outputs, *finals], d_results) if d is not None]
+    results, d_results = zip(
+        *((r, d) for r, d in zip([outputs, *finals], d_results) if d is not None)
+    )
     wanted = [t for t in inputs if t is not None and t.requires_grad]
     gradients = torch.autograd.grad(
-        *zip(*pairs), create_graph=True, allow_unused=True, inputs=wanted
+        results, wanted, d_results, create_graph=True, allow_unused=True
     )
     found = dict(zip(map(id, wanted), gradients))
     return [found.get(id(t)) for t in inputs]
