@@ -32,7 +32,7 @@ def lstm_row(z, i, gates, at, c, j, c_new, h, k, padded):
 
 
 @njit(forceinline=True)
-def lstm_row_back(gates, at, c, j, c_new, dh, l, dc, k, dz, i, padded):
+def lstm_row_back(gates, at, c, j, c_new, dh, d, dc, k, dz, i, padded):
     """From dh and dc of a row's new states to dz, and to dc of its old."""
     one = splat(ONE)
     for n in range(0, padded, WIDTH):
@@ -41,7 +41,7 @@ def lstm_row_back(gates, at, c, j, c_new, dh, l, dc, k, dz, i, padded):
         candidate = load(gates, at + 2 * padded + n)
         output_gate = load(gates, at + 3 * padded + n)
         squashed = tanh(load(c, c_new + n))
-        d_h = load(dh, l + n)
+        d_h = load(dh, d + n)
         d_c = load(dc, k + n) + d_h * output_gate * (one - squashed * squashed)
         store(dz, i + n, d_c * candidate * input_gate * (one - input_gate))
         d_forget = d_c * load(c, j + n) * forget_gate * (one - forget_gate)
@@ -53,13 +53,13 @@ def lstm_row_back(gates, at, c, j, c_new, dh, l, dc, k, dz, i, padded):
 
 
 @njit(forceinline=True)
-def gru_row(u, i, y, l, kept, at, h, k, padded):
+def gru_row(u, i, y, j, kept, at, h, k, padded):
     """h' = z h + (1 - z) tanh(u_a + r y_a), z and r from u + y; y = h U + b."""
     one = splat(ONE)
     for n in range(0, padded, WIDTH):
-        update = sigmoid(load(u, i + n) + load(y, l + n))
-        reset = sigmoid(load(u, i + padded + n) + load(y, l + padded + n))
-        recurrent = load(y, l + 2 * padded + n)
+        update = sigmoid(load(u, i + n) + load(y, j + n))
+        reset = sigmoid(load(u, i + padded + n) + load(y, j + padded + n))
+        recurrent = load(y, j + 2 * padded + n)
         candidate = tanh(load(u, i + 2 * padded + n) + reset * recurrent)
         store(kept, at + n, update)
         store(kept, at + padded + n, reset)
@@ -69,13 +69,13 @@ def gru_row(u, i, y, l, kept, at, h, k, padded):
 
 
 @njit(forceinline=True)
-def gru_row_back(kept, at, h, j, dh, l, carry, k, dy, du, i, padded):
+def gru_row_back(kept, at, h, j, dh, d, carry, k, dy, du, i, padded):
     """From dh of a row's new h to du, dy, and in `carry` what goes past y to its old."""
     one = splat(ONE)
     for n in range(0, padded, WIDTH):
         update, reset = load(kept, at + n), load(kept, at + padded + n)
         candidate = load(kept, at + 2 * padded + n)
-        d_h = load(dh, l + n)
+        d_h = load(dh, d + n)
         d_candidate = d_h * (one - update) * (one - candidate * candidate)
         d_update = d_h * (load(h, j + n) - candidate) * update * (one - update)
         recurrent = load(kept, at + 3 * padded + n)

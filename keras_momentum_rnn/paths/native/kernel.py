@@ -1,6 +1,7 @@
 """A cell with a rule on its drive, on NumPy arrays: forward, and back."""
 
 import dataclasses
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -141,7 +142,7 @@ def groups(samples, most):
     first, last = samples
     count = -(-(last - first) // most)
     cuts = [first + (last - first) * i // count for i in range(count + 1)]
-    return [(a, b - a) for a, b in zip(cuts[:-1], cuts[1:])]
+    return [(a, b - a) for a, b in itertools.pairwise(cuts)]
 
 
 def packed_weights(W, b, U, side, shape):

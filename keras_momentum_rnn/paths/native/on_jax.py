@@ -37,7 +37,7 @@ def run_cell(problem, x, weights, states):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def native_cell(equation, run_steps, constants, inputs):
-    W, _, U, _, x, *states = inputs
+    _, _, U, _, x, *states = inputs
     batch, time, _ = x.shape
     shapes = [*equation.kept_shapes(batch, time, U.shape[0]), *(s.shape for s in states)]
     outputs, *rest = call("forward", equation, shapes, *constants, *inputs)

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_momentum_rnn.paths.native import kernel
 
-# TensorFlow takes an array as it is where it begins at such an address, and copies it elsewhere.
+# TensorFlow takes an array as it is where it begins at such an address, and copies others.
 ALIGNMENT = 64
 
 

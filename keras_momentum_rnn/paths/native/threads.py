@@ -1,5 +1,6 @@
 """Threads over the samples of a batch."""
 
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -26,7 +27,7 @@ def shares(samples):
     """Return the first and the last sample, less one, of each thread's share."""
     count = max(1, min(thread_count(), -(-samples // SAMPLES)))
     cuts = [samples * i // count for i in range(count + 1)]
-    return list(zip(cuts[:-1], cuts[1:]))
+    return list(itertools.pairwise(cuts))
 
 
 def run_all(function, parts):

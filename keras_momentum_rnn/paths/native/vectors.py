@@ -6,6 +6,7 @@ tile of a product in registers.
 """
 
 import operator
+from itertools import chain
 
 from llvmlite import ir
 from numba import types
@@ -157,6 +158,7 @@ def overload_operator(symbol, function):
     def of_vectors(a, b):
         if a is vector and b is vector:
             return lambda a, b: function(a, b)
+        return None
 
 
 overload_operator(operator.add, add)
@@ -203,7 +205,7 @@ def tile(typing_context, rows, vectors, C, c, c_row, A, a, a_row, a_column, P, p
         ]
         # LLVM makes registers of these.
         sums = [[cgutils.alloca_once(builder, FLOATS) for _ in row] for row in outs]
-        for total, pointer in zip(sum(sums, []), sum(outs, [])):
+        for total, pointer in zip(chain(*sums), chain(*outs)):
             builder.store(loaded(builder, pointer), total)
         lefts = [along(left, a_row, r) for r in range(len(outs))]
         fma = llvm_function(builder, f"llvm.fma.v{WIDTH}f32", 3)
@@ -217,7 +219,7 @@ def tile(typing_context, rows, vectors, C, c, c_row, A, a, a_row, a_column, P, p
                 for total, column in zip(row, columns):
                     value = builder.call(fma, [factor, column, builder.load(total)])
                     builder.store(value, total)
-        for total, pointer in zip(sum(sums, []), sum(outs, [])):
+        for total, pointer in zip(chain(*sums), chain(*outs)):
             stored(builder, pointer, builder.load(total))
         return context.get_dummy_value()
 
