@@ -132,6 +132,9 @@ def test_kernels_equal_the_steps(case, call, device):
     assert path == taken(case, device, slots, **options)
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if case.rule in SCALED else 1e-5
+    if path == "native" and case.rule in SCALED:
+        # The steps in float32 may be off by 4e-4 of those in float64, the kernel by 2e-6.
+        tolerance = 1e-3
     if path in ("fused", "drive", "custom_gradient", "native"):
         assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
     if BACKEND == "torch" or path == "native":
@@ -260,6 +263,8 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
 
 HAND = "one loop with a gradient by hand"
 FILTERS = "the rule filters the input in a loop over steps"
+OFF = f"no native kernel: {SWITCH}=0"
+NOT_ZERO = "the slots do not start at zero"
 ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
 
 
@@ -269,8 +274,8 @@ ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
     [
         ({"use_cudnn": False}, {}, "step", "use_cudnn=False"),
         ({"unroll": True}, {}, "step", "unroll=True"),
-        ({"stateful": True}, {}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
-        ({}, {"slots": True}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
+        ({"stateful": True}, {}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
+        ({}, {"slots": True}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
         ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
         (
             {"recurrent_dropout": 0.1},
@@ -282,14 +287,14 @@ ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
             "custom_gradient",
-            f"each gate has a dropout mask of its own; {HAND}",
+            f"{OFF}; each gate has a dropout mask of its own; {HAND}",
         ),
         (
             {"dtype": "mixed_float16"},
             {},
             "filter",
-            "no fused kernel computes in float16; "
-            f"no gradient by hand computes in float16; {FILTERS}",
+            "no gradient by hand computes in float16; "
+            f"no fused kernel computes in float16; {FILTERS}",
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
