@@ -186,7 +186,7 @@ import keras_momentum_rnn as kmr
 layer = kmr.MomentumLSTM(4)
 print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
 """
-    assert in_a_process(code).split()[-2:] == ["native", "False"]
+    assert "native False" in in_a_process(code)
 
 
 @pytest.mark.parametrize("how", ["switched off", "not installed"])
@@ -245,10 +245,10 @@ def test_a_model_for_xla_is_compiled_without_it():
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
-    from keras_momentum_rnn.paths.native import on_jax
+    from keras_momentum_rnn.paths.native import jax_call
 
-    assert on_jax.by_ffi()
-    monkeypatch.setattr(on_jax, "by_ffi", lambda: False)
+    assert jax_call.by_ffi()
+    monkeypatch.setattr(jax_call, "by_ffi", lambda: False)
     compare(pair(kmr.AdamLSTM, (3, 9, 5)), (3, 9, 5), MASKS["holes"](3, 9), tolerance=1e-4)
 
 

@@ -1,14 +1,12 @@
 """Rule and recurrence in one loop on the CPU, compiled by Numba, with a gradient by hand.
 
-    run.py          a `Sequence` to arrays, and back; the equations for second derivatives
-    on_torch.py     ... the call on each backend
-    on_jax.py
-    on_tensorflow.py
-    kernel.py       forward and back on NumPy arrays: layouts, threads
-    lstm.py         the loops over time
-    rules.py, functions.py   one step of a rule; sigmoid and tanh
-    products.py, vectors.py  products in tiles; vectors of 16 numbers
+    ready.py                 whether it can run here
+    run.py                   a `Sequence`, and the equations for second derivatives
+    torch_call.py, jax_call.py, xla_ffi.py, tensorflow_call.py    the call on each backend
+    kernel.py, threads.py    forward and back on NumPy arrays, samples over threads
+    loops.py                 the loops over time
+    cells.py, rules.py       one step of a cell and of a rule, and its way back
+    products.py, functions.py, memory.py, vectors.py    what they are made of
 
-Nothing here is imported before a plan takes the path "native" for the first time, except
-`ready.py`, which says whether it can.
+Nothing but `ready.py` is imported before a layer runs on the path "native".
 """

@@ -79,7 +79,7 @@ def run_native(cell, sequence, plan):
 
 def operation():
     """Return the kernel as an operation of the active backend."""
-    name = f"keras_momentum_rnn.paths.native.on_{keras.config.backend()}"
+    name = f"keras_momentum_rnn.paths.native.{keras.config.backend()}_call"
     return importlib.import_module(name).run_cell
 
 
