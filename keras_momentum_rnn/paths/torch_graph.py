@@ -22,8 +22,11 @@ def run_steps_in_graph(cell, sequence, plan):
         outputs = outputs.index_copy(1, index, new[0].unsqueeze(1))
         return time + 1, outputs, *new
 
+    # A tensor: behind another loop the size itself is lost in the condition.
+    length = torch.full((), x.shape[1], dtype=torch.int64, device=x.device)
+
     def unfinished(time, *_):
-        return time < x.shape[1]
+        return time < length
 
     start = torch.zeros((), dtype=torch.int64, device=x.device)
     _, outputs, *states = torch.while_loop(unfinished, body, (start, outputs, *first))
