@@ -29,5 +29,6 @@ def run_steps_in_graph(cell, sequence, plan):
         return time < length
 
     start = torch.zeros((), dtype=torch.int64, device=x.device)
-    _, outputs, *states = torch.while_loop(unfinished, body, (start, outputs, *first))
-    return outputs, states
+    _, filled, *states = torch.while_loop(unfinished, body, (start, outputs, *first))
+    # A sum has known sizes; those of what a loop returns puzzle the next loop.
+    return outputs + filled, states
