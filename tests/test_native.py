@@ -24,7 +24,7 @@ numba = pytest.importorskip("numba", reason="the native kernel needs it")
 from keras_momentum_rnn.paths.native import kernel, threads  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
-LAYERS = ("MomentumLSTM", "NAGLSTM", "AdamLSTM", "RMSPropLSTM", "SRGRU", "AdamGRU")
+LAYERS = ("MomentumLSTM", "NAGLSTM", "AdamLSTM", "RMSPropLSTM", "SRGRU", "AdamGRU", "NAGRNN", "AdamRNN")
 
 
 def pair(layer_class, shape, units=4, **options):

@@ -44,7 +44,7 @@ WITH_KERNEL = (
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 FUSED = ("lstm", "gru", "elman")
-NATIVE = ("lstm", "gru")
+NATIVE = FUSED
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),
@@ -392,7 +392,7 @@ KEPT_AWAY = [
     *((name, "native_absence", "numba is not installed") for name in NATIVES),
     *((name, "use_cudnn", True) for name in NATIVES),
     *((name, "dropout", "gates") for name in NATIVES),
-    *((name, "recurrence", "elman") for name in NATIVES),
+    *((name, "recurrence", "modrelu") for name in NATIVES),
     *((name, "features", 2**19) for name in NATIVES),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
     *((name, "training", False) for name in NATIVES[1:]),
