@@ -22,13 +22,15 @@ import sys
 import time
 from pathlib import Path
 
-import keras
-import numpy as np
-from measure import SIZES, contestant, ratio, timed
+LOAD = os.getloadavg()  # before a backend begins, which is work too
 
-from keras_momentum_rnn.atomic_files import read_results, write_json
-from keras_momentum_rnn.paths.native.ready import SWITCH
-from keras_momentum_rnn.paths.native.threads import thread_count
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+from measure import SIZES, contestant, ratio, timed  # noqa: E402
+
+from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
+from keras_momentum_rnn.paths.native.ready import SWITCH  # noqa: E402
+from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
@@ -62,9 +64,8 @@ def main():
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--busy", action="store_true", help="measure beside other work")
     options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > MOST_LOAD and not options.busy:
-        sys.exit(f"The load average is {load[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
+    if LOAD[0] > MOST_LOAD and not options.busy:
+        sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
     backend = keras.config.backend()
     peak = peak_of_products()
     results = read_results(RESULTS, {})
@@ -77,7 +78,7 @@ def main():
             "threads": thread_count(),
             "versions": {"keras": keras.__version__, backend: sys.modules[backend].__version__},
             "peak": round(peak / 1e9),
-            "load": [load, os.getloadavg()],
+            "load": [LOAD, os.getloadavg()],
             "layers": rows,
         }
         write_json(RESULTS, results)
