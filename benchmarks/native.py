@@ -2,8 +2,8 @@
 
     KERAS_BACKEND=jax python benchmarks/native.py
 
-All run in turn in one process: the baseline (keras.layers.LSTM or GRU; torch.nn.LSTM or GRU in
-a plain loop on PyTorch), the layer on the path that it takes without the kernel, and on the
+All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
+torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
 kernel. Results join benchmarks/results/native.json, by backend, case and layer:
 
     baseline, without, native    median milliseconds of a training step
@@ -34,8 +34,11 @@ from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
+OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN")
+# The plain layers by the ends of names, and how many times as wide as h their drive is.
+KINDS = {"LSTM": ("LSTM", "LSTM", 4), "GRU": ("GRU", "GRU", 3), "RNN": ("SimpleRNN", "RNN", 1)}
 CASES = {
-    "main": ((64, 128, 32, 128), 15, (*LSTMS, "MomentumGRU", "AdamGRU")),
+    "main": ((64, 128, 32, 128), 15, (*LSTMS, *OTHERS)),
     "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
     "small": ((8, 256, 8, 64), 25, ("MomentumLSTM", "AdamLSTM")),
 }
@@ -85,10 +88,11 @@ def main():
 
 
 def measured(layer, case, rounds, peak):
-    kind = "GRU" if layer.endswith("GRU") else "LSTM"
-    module = "torch.nn" if keras.config.backend() == "torch" else "keras.layers"
+    of_keras, of_torch, gates = next(k for end, k in KINDS.items() if layer.endswith(end))
+    on_torch = keras.config.backend() == "torch"
+    baseline = f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}"
     contestants = [
-        Switched(f"{module}.{kind}", case, False),
+        Switched(baseline, case, False),
         Switched(layer, case, False),
         Switched(layer, case, True),
     ]
@@ -103,19 +107,18 @@ def measured(layer, case, rounds, peak):
         "native": native,
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
-        "floor": round(1e3 * products(kind, *case) / peak, 2),
+        "floor": round(1e3 * products(gates, *case) / peak, 2),
     }
     print(f"{layer:14}", row, flush=True)
     return row
 
 
-def products(kind, batch, length, features, units):
+def products(gates, batch, length, features, units):
     """Return the floating-point operations of a training step's products.
 
     Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted.
     """
-    width = units * (4 if kind == "LSTM" else 3)
-    return 2 * batch * length * width * (2 * features + 3 * units)
+    return 2 * batch * length * gates * units * (2 * features + 3 * units)
 
 
 def peak_of_products(size=1024, repeats=20):
