@@ -120,7 +120,7 @@ def test_a_worker_takes_no_trial_of_another_search(tmp_path, monkeypatch):
     oracles = [keras_tuner.oracles.RandomSearchOracle() for _ in range(3)]
     for oracle, name in zip(oracles, ("mine", "other")):
         search(tmp_path / name, max_trials=1)
-        state.restore(oracle, state.load(tmp_path / name))
+        state.restore(oracle, state.load(tmp_path / name), tmp_path / name)
     for name, value in (("TUNER_ID", "worker0"), ("ORACLE_IP", "127.0.0.1")):
         monkeypatch.setenv(f"KERASTUNER_{name}", value)
     for oracle in oracles:  # of the chief that answers
