@@ -20,7 +20,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from speed import SLOW_ON_TENSORFLOW
 from test_experiments import COMMAND, quick, read
@@ -63,6 +63,7 @@ def with_examples(count, check):
         derandomize=True,
         database=None,
         suppress_health_check=checks,
+        phases=[Phase.generate],  # to shrink a damaged search takes minutes
     )
     chosen(given(data=st.data())(check))()
 
@@ -157,7 +158,7 @@ BEST = "runs/SimpleRNN-0/best.keras"
 OF_COMPARISONS = ["results.json", "notes.md", "report.md", "best.keras", BEST, "runs/lock"]
 
 
-@few_and_many(20, 300)
+@few_and_many(20, 200)
 def test_files_of_a_comparison(compared, count):
     with_examples(count, lambda data: check_comparison(compared, data))
 
@@ -212,7 +213,7 @@ def resume(folder, ends=3, **settings):
     return run, keras.ops.convert_to_numpy(model.layers[0].kernel)
 
 
-@few_and_many(20, 300)
+@few_and_many(20, 200)
 def test_the_state_of_a_run(count):
     with_examples(count, check_state)
 
@@ -279,7 +280,7 @@ def files_of_a_search(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
 
 
-@few_and_many(5, 120)
+@few_and_many(5, 60)
 def test_files_of_a_search(interrupted, count):
     with_examples(count, lambda data: check_search(interrupted, data))
 
@@ -322,7 +323,7 @@ def searched(tmp_path_factory):
     return folder, search(folder, max_trials=3)
 
 
-@few_and_many(5, 120)
+@few_and_many(5, 60)
 def test_files_of_a_search_that_ended(searched, count):
     """Read again by `load_results` and by the command, which has nothing more to train."""
     with_examples(count, lambda data: check_ended_search(searched, data))
