@@ -12,6 +12,8 @@ from speed import COMPILES, slow_unless
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import ready_layers
 
+pytestmark = pytest.mark.keras_nightly
+
 X = normal(np.random.default_rng(0), 8, 6, 3)
 REPRESENTATIVES = {
     "LSTM": kmr.AdamLSTM,
