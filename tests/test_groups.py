@@ -58,7 +58,13 @@ def test_the_page_has_the_figures_of_the_kills():
     commands, page = found["commands"], PAGE.read_text()
     for name, figures in commands.items():
         before, midst = figures["kills"].values()
-        row = [name, figures["events"], before, midst, f"{figures['equal']} of {before + midst}"]
+        row = [
+            name,
+            figures["events"],
+            before,
+            midst,
+            f"{figures['equal']} of {before + midst}",
+        ]
         assert f"| {' | '.join(map(str, row))} |" in page
     kills = sum(sum(figures["kills"].values()) for figures in commands.values())
     equal = sum(figures["equal"] for figures in commands.values())
