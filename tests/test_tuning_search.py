@@ -158,6 +158,7 @@ def damaged(text):
     return {"torn": text[: len(text) // 2], "random": b"\xff\x00\x81" * 9, "empty": b"{}"}
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize("damage", ["torn", "random", "empty"])
 def test_a_damaged_file_of_keras_tuner_loses_nothing(damage, tmp_path):
     search(tmp_path, max_trials=2)
@@ -175,6 +176,7 @@ def test_a_damaged_file_of_keras_tuner_loses_nothing(damage, tmp_path):
     )
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize("damage", ["torn", "random", "empty", "missing"])
 def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
     search(tmp_path, max_trials=1)
@@ -192,6 +194,7 @@ def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
     assert len(search(tmp_path, max_trials=2, overwrite=True).rows) == 2
 
 
+@pytest.mark.damaged_files
 def test_what_killed_processes_left_half_written_is_removed(tmp_path):
     search(tmp_path, max_trials=1)
     old, new = (tmp_path / "trials" / f"unfinished-{i}-record.json" for i in range(2))
