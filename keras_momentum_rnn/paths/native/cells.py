@@ -1,7 +1,7 @@
 """A step of a cell on rows of vectors, and the way back.
 
-Of each step a row of numbers is kept, so many times `padded`: of an LSTM its gates i, f, a, o; of
-a GRU z, r, a and q, the recurrent part of the candidate a; of an Elman cell h.
+Of each step a row of numbers is kept, so many times `padded`: of an LSTM its gates i, f, a and
+o; of a GRU z, r, a and q, the recurrent part of the candidate a; of an Elman cell h.
 """
 
 from numba import njit

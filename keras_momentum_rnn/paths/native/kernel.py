@@ -65,9 +65,7 @@ class Equation:
         padded = padded_width(units)
         wide, kept = GATES[self.cell] * padded, KEPT[self.cell] * padded
         every = max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide))
-        return Shape(
-            CELLS[self.cell], batch, time, features, units, padded, wide, kept, every
-        )
+        return Shape(CELLS[self.cell], batch, time, features, units, padded, wide, kept, every)
 
     def kept_shapes(self, batch, time, units, keeps=True):
         """Return the shapes of the arrays of `Kept`."""
