@@ -336,7 +336,7 @@ def values_of(variables):
 
 def copied(weights):
     # On PyTorch Keras multiplies sample weights by a mask in place.
-    return tree.map_structure(ops.copy, weights)
+    return tree.map_structure(lambda w: None if w is None else ops.copy(w), weights)
 
 
 def unspoiled(value, loss, variable):
