@@ -258,9 +258,7 @@ class Adding:
 
 @functools.cache
 def adding_task(steps):
-    return tasks.load(
-        "adding", variant="sutskever", steps=steps, centered=True, samples=10**9
-    )
+    return tasks.load("adding", variant="sutskever", steps=steps, centered=True, samples=10**9)
 
 
 class Curves:

@@ -47,8 +47,8 @@ def report_of(content, notes=""):
     parts = [
         f"# Hessian-free optimisation: {WHAT[task].format(**settings)}",
         "```sh\n" + "\n".join(content["commands"]) + "\n```",
-        f"Each run has {settings['seconds']} seconds of CPU time for its updates; compiling and "
-        f"evaluating do not count. Score: {SCORES[task]}. keras {settings['keras']}, "
+        f"Each run has {settings['seconds']} seconds of CPU time for its updates; compiling "
+        f"and evaluating do not count. Score: {SCORES[task]}. keras {settings['keras']}, "
         f"{settings['backend']} {settings[settings['backend']]}, {settings['device']}, "
         f"{settings['cores']} cores, OMP_NUM_THREADS {settings['OMP_NUM_THREADS']}, load "
         f"average of the machine {load(content)}.",
@@ -101,9 +101,9 @@ def budget(rows):
     parts = [
         "The recipe of appendix A.6, whose first phase the hybrid has begun:",
         markdown_table([*head, "error in the paper"], cells),
-        f"Its phases of printed length take {row_products('curves') / 1e9:.1f} billion products "
-        f"of one image, {times_nag('curves'):.0f} times the {NAG_UPDATES * NAG_BATCH / 1e6:.0f} "
-        f"million gradients of one image in a run of NAG.",
+        f"Its phases of printed length take {row_products('curves') / 1e9:.1f} billion "
+        f"products of one image, {times_nag('curves'):.0f} times the "
+        f"{NAG_UPDATES * NAG_BATCH / 1e6:.0f} million gradients of one image in a run of NAG.",
     ]
     for (method, _), runs in rows.items():
         if method == "HF, hybrid":

@@ -5,8 +5,8 @@ The printed text has slips, and here is what is made of them:
 - On curves the error after the second phase is printed as 0.0094, before 0.087 and 0.058: it
   must be 0.094.
 - The learning rate of a second phase is 500 / (t - 4000) on curves and 250 / t on MNIST. Where
-  t counts from the start of the phase, both exceed 1, and the first is negative. Where it counts
-  all updates, both begin at 0.5: so it is read, and bounded by 1, the rate before.
+  t counts from the start of the phase, the first is negative and the second exceeds 1. Where it
+  counts all updates, both begin at 0.5: so it is read, and bounded by 1, the rate before.
 - The length of the second phase of curves is not printed.
 - Table 1 calls the column "HF without L2 regularization"; on curves the penalty is lowered to
   "near zero" in the last phase, and on MNIST it stays at 1e-5 to the end.

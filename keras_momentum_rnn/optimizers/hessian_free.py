@@ -201,18 +201,14 @@ class HessianFree(keras.optimizers.Optimizer):
             "`HessianFreeModel(inputs, outputs)` with it, not a plain `keras.Model`"
         )
 
-    def update(self, theta, gradient, product, objective, before):
+    def update(self, quadratic):
         """Take one update: return the new weights.
 
-        All tensors are flat: those of the variables, one after another.
-
         Args:
-            theta: the weights.
-            gradient: of the objective there.
-            product: function from v to Gv.
-            objective: function from weights to a scalar.
-            before: the objective at `theta`.
+            quadratic: the `Quadratic` of a batch.
         """
+        theta, gradient, before = quadratic.theta, quadratic.gradient, quadratic.value
+        product = quadratic.product
         dtype = theta.dtype
         damping, rate = ops.cast(self.damping, dtype), ops.cast(self.learning_rate, dtype)
         start = ops.cast(self.decay, dtype) * flat(self._directions)
@@ -226,7 +222,7 @@ class HessianFree(keras.optimizers.Optimizer):
         )
 
         def moved(step):
-            return objective(theta + step)
+            return quadratic.objective(theta + step)
 
         step, after = cg.backtracked(moved, iterates, last)
         slope = cg.dot(gradient, step)

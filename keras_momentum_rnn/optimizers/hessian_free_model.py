@@ -1,11 +1,14 @@
 """The model that a Hessian-free optimizer trains."""
 
+import dataclasses
 import importlib
 import warnings
+from collections.abc import Callable
 
 import keras
 from keras import ops, tree
 
+from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
 from keras_momentum_rnn.rules import register
 
@@ -17,6 +20,27 @@ derivatives = importlib.import_module(
 SAMPLES, LENGTH = 2, 8
 # The relative difference that is no rounding; a GPU rounds products of matrices to TF32.
 LARGEST_DIFFERENCE = 1e-2
+
+
+@dataclasses.dataclass(frozen=True)
+class Quadratic:
+    """A quadratic model of an objective, `value + gradient'd + d'Gd / 2`.
+
+    All tensors but scalars are flat: those of the trainable variables, one after another.
+
+    Attributes:
+        theta: the weights around which it stands.
+        value: the objective there, a scalar.
+        gradient: of the objective there.
+        product: function from v to Gv, the curvature without damping.
+        objective: function from weights to the objective itself.
+    """
+
+    theta: object
+    value: object
+    gradient: object
+    product: Callable
+    objective: Callable
 
 
 @register
@@ -37,8 +61,8 @@ class HessianFreeModel(keras.Model):
     - All evaluations of one update have the same dropout masks, the batch statistics of the
       same samples, and leave the states of layers as one training step does.
     - Before the first update the derivatives of the model are checked on random inputs: `J` as
-      the transpose of `J'`. Layers that choose a fused kernel without second derivatives are put
-      on their steps, `use_cudnn=False`, with a warning; others are refused.
+      the transpose of `J'`. Layers that choose a fused kernel without second derivatives are
+      put on their steps, `use_cudnn=False`, with a warning; others are refused.
 
     The metric `loss` is that before the update, as in Keras.
 
@@ -81,9 +105,9 @@ class HessianFreeModel(keras.Model):
         for layer in layers_of(self):
             if getattr(layer, "compute_dtype", None) in ("float16", "bfloat16"):
                 raise ValueError(
-                    "HessianFree does not train in half precision, in which conjugate gradients "
-                    f"do not converge. Received: a layer {layer.name!r} that computes in "
-                    f"{layer.compute_dtype}"
+                    "HessianFree does not train in half precision, in which conjugate "
+                    f"gradients do not converge. Received: a layer {layer.name!r} that "
+                    f"computes in {layer.compute_dtype}"
                 )
             if getattr(layer, "stateful", False):
                 raise ValueError(
@@ -129,48 +153,65 @@ class HessianFreeModel(keras.Model):
             logs = self._update(data)
         return logs, tuple([scope.get_current_value(v) for v in group] for group in groups)
 
+    def quadratic(self, x, y, sample_weight=None):
+        """Return the model of the objective around the weights, for a batch: a `Quadratic`.
+
+        Args:
+            x, y, sample_weight: as of `fit`, arrays or tensors.
+        """
+        data = tree.map_structure(ops.convert_to_tensor, (x, y))
+        if sample_weight is not None:
+            sample_weight = tree.map_structure(ops.convert_to_tensor, sample_weight)
+        return self._quadratic(*data, sample_weight)[0]
+
     def _update(self, data):
         x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
         optimizer, variables = self.optimizer, self.trainable_variables
-        theta = values_of(variables)
-        rest = list(zip(self._rest(), values_of(self._rest())))
-        again = derivatives.repeated_draws()
-
-        def evaluated(theta):
-            y_pred, loss, scope = self._evaluate(theta, rest, x, y, weights)
-            states = [(v, scope.get_current_value(v)) for v in self._rest()]
-            masks = [mask_of(t) for t in tree.flatten(y_pred)]
-            return loss, (y_pred, masks, [value for _, value in states])
-
-        def objective(vector):
-            with again():
-                return self._evaluate(split(vector, variables), rest, x, y, weights)[1]
-
-        before, (y_pred, masks, states), gradient = derivatives.value_and_gradient(
-            evaluated, theta
-        )
-        samples = ops.shape(tree.flatten(x)[0])[0]
+        quadratic, y_pred, states = self._quadratic(x, y, weights)
         with derivatives.untracked():
-            part = first_samples(optimizer.curvature_fraction, samples)
-            curvature = self._curvature(
-                theta, rest, *tree.map_structure(part, (x, y, weights, masks)), y_pred, again
-            )
-            new = optimizer.update(
-                flat(theta),
-                flat(gradient),
-                lambda v: flat(curvature(split(v, variables))),
-                objective,
-                before,
-            )
+            new = optimizer.update(quadratic)
             for variable, value in zip(variables, split(new, variables)):
                 constraint = variable.constraint
                 variable.assign(value if constraint is None else constraint(value))
             for variable, value in zip(self._rest(), states):
                 if value is not None:
-                    variable.assign(unspoiled(value, before, variable))
+                    variable.assign(unspoiled(value, quadratic.value, variable))
             (tracker,) = [metric for metric in self.metrics[:1] if metric.name == "loss"]
-            tracker.update_state(before, sample_weight=samples)
-            return self.compute_metrics(x, y, masked(y_pred, masks), sample_weight=weights)
+            samples = ops.shape(tree.flatten(x)[0])[0]
+            tracker.update_state(quadratic.value, sample_weight=samples)
+            return self.compute_metrics(x, y, y_pred, sample_weight=weights)
+
+    def _quadratic(self, x, y, weights):
+        """Return the `Quadratic` of a batch, the outputs, and the values of other variables."""
+        variables, theta = self.trainable_variables, values_of(self.trainable_variables)
+        rest = list(zip(self._rest(), values_of(self._rest())))
+        again = derivatives.repeated_draws()
+
+        def evaluated(theta):
+            y_pred, loss, scope = self._evaluate(theta, rest, x, y, weights)
+            masks = [mask_of(t) for t in tree.flatten(y_pred)]
+            return loss, (y_pred, masks, [scope.get_current_value(v) for v in self._rest()])
+
+        def objective(vector):
+            with derivatives.untracked(), again():
+                return self._evaluate(split(vector, variables), rest, x, y, weights)[1]
+
+        value, (y_pred, masks, states), gradient = derivatives.value_and_gradient(
+            evaluated, theta
+        )
+        samples = ops.shape(tree.flatten(x)[0])[0]
+        part = first_samples(self.optimizer.curvature_fraction, samples)
+        curvature = self._curvature(
+            theta, rest, *tree.map_structure(part, (x, y, weights, masks)), y_pred, again
+        )
+        quadratic = Quadratic(
+            theta=flat(theta),
+            value=value,
+            gradient=flat(gradient),
+            product=lambda v: flat(curvature(split(v, variables))),
+            objective=objective,
+        )
+        return quadratic, masked(y_pred, masks), states
 
     def _rest(self):
         """Return all variables but the trained ones and the optimizer's."""
@@ -344,42 +385,3 @@ def unspoiled(value, loss, variable):
     if "float" not in variable.dtype:
         return value  # such as that of a seed
     return ops.where(ops.isfinite(loss), value, variable.value)
-
-
-class ReadMask(keras.Layer):
-    """Return the mask that Keras has attached to its input, or None."""
-
-    def __init__(self):
-        super().__init__(autocast=False)
-        self.supports_masking = True
-
-    def call(self, inputs, mask=None):
-        return mask
-
-    def compute_mask(self, inputs, previous_mask):
-        return None
-
-
-class AttachMask(keras.Layer):
-    """Return the first of its inputs, with the second as its mask."""
-
-    def __init__(self):
-        super().__init__(autocast=False)
-        self.supports_masking = True
-
-    def call(self, inputs):
-        return inputs[0]
-
-    def compute_mask(self, inputs, previous_mask):
-        return inputs[1]
-
-
-def mask_of(tensor):
-    return ReadMask()(tensor)
-
-
-def masked(outputs, masks):
-    """Return outputs with their masks, which a transform of the backend has taken from them."""
-    pairs = zip(tree.flatten(outputs), masks)
-    outputs_masked = [t if m is None else AttachMask()([t, m]) for t, m in pairs]
-    return tree.pack_sequence_as(outputs, outputs_masked)
