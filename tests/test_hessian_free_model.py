@@ -239,7 +239,9 @@ def test_states_of_layers_do_not_become_nan():
 def test_an_interrupted_training_equals_an_uninterrupted_one(tmp_path, dropout):
     def new():
         model = net(
-            keras.layers.Dense(6, "tanh", kernel_initializer=keras.initializers.Ones()),
+            keras.layers.Dense(
+                6, "tanh", kernel_initializer=keras.initializers.GlorotUniform(2)
+            ),
             keras.layers.Dropout(dropout, seed=1),
             keras.layers.Dense(1, kernel_initializer=keras.initializers.GlorotUniform(3)),
             name="resumed",
@@ -249,12 +251,15 @@ def test_an_interrupted_training_equals_an_uninterrupted_one(tmp_path, dropout):
         return model
 
     whole, part = new(), new()
-    whole.fit(X, Y, 12, 6, verbose=0)
-    part.fit(X, Y, 12, 3, verbose=0)
+    whole.fit(X, Y, 12, 6, verbose=0, shuffle=False)
+    part.fit(X, Y, 12, 3, verbose=0, shuffle=False)
     part.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
     assert type(again) is HessianFreeModel and type(again.optimizer) is HessianFree
-    again.fit(X, Y, 12, 6, initial_epoch=3, verbose=0)
+    if dropout:  # Keras's files do not hold the states of seeds
+        for variable, value in zip(again.variables, part.variables):
+            variable.assign(array(value))
+    again.fit(X, Y, 12, 6, initial_epoch=3, verbose=0, shuffle=False)
     np.testing.assert_array_equal(weights(again), weights(whole))
     for one, other in zip(again.optimizer.variables, whole.optimizer.variables):
         np.testing.assert_array_equal(array(one), array(other))
@@ -262,15 +267,15 @@ def test_an_interrupted_training_equals_an_uninterrupted_one(tmp_path, dropout):
 
 def test_a_checkpoint_of_weights_resumes(tmp_path):
     whole, part = small(), small()
-    whole.fit(X, Y, 12, 4, verbose=0)
-    part.fit(X, Y, 12, 2, verbose=0)
+    whole.fit(X, Y, 12, 4, verbose=0, shuffle=False)
+    part.fit(X, Y, 12, 2, verbose=0, shuffle=False)
     values = [array(v).copy() for v in part.optimizer.variables]
     part.save_weights(tmp_path / "a.weights.h5")
     again = small(seed=7)
     again.load_weights(tmp_path / "a.weights.h5")
     for variable, value in zip(again.optimizer.variables, values):
         variable.assign(value)
-    again.fit(X, Y, 12, 4, initial_epoch=2, verbose=0)
+    again.fit(X, Y, 12, 4, initial_epoch=2, verbose=0, shuffle=False)
     np.testing.assert_allclose(weights(again), weights(whole), atol=1e-6)
 
 
@@ -419,11 +424,21 @@ def test_logits_and_squares_are_not(loss):
 # float64
 
 
+@pytest.fixture
+def float64():
+    """Losses are in Keras's float, whatever the layers are in."""
+    keras.config.set_floatx("float64")
+    yield
+    keras.config.set_floatx("float32")
+
+
 @pytest.mark.skipif(BACKEND == "jax", reason="there float64 needs a flag")
-def test_float64_is_exact():
+def test_float64_is_exact(float64):
     keras.config.set_dtype_policy("float64")
     model = net(keras.layers.Dense(1, use_bias=False))
-    model.compile(HessianFree(damping=1e-8, cg_steps=40, tolerance=None), "mse")
+    model.compile(
+        HessianFree(cg_steps=40, tolerance=None, damping=0.0, damping_factor=None), "mse"
+    )
     x, y = RNG.normal(size=(12, 5)), RNG.normal(size=(12, 1))
     for _ in range(3):
         model.train_on_batch(x, y)

@@ -1,6 +1,7 @@
 """Conjugate gradients and the searches that follow them, for flat tensors on any backend."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from keras import ops
@@ -11,6 +12,24 @@ KEPT_RATIO = 1.3
 WINDOW, WINDOW_SHARE = 10, 0.1
 # The line search: a step is good if it brings this share of what the slope promises.
 SUFFICIENT, SHRINK, TRIALS = 1e-2, 0.8, 60
+
+
+class Solution(NamedTuple):
+    """What conjugate gradients found.
+
+    Attributes:
+        x: the last iterate.
+        iterates: the kept ones, `(kept, size)`.
+        last: which of them is the last.
+        steps: how many were taken.
+        values: q after 0, 1, ... steps; the last value from then on.
+    """
+
+    x: object
+    iterates: object
+    last: object
+    steps: object
+    values: object
 
 
 def dot(a, b):
@@ -38,8 +57,7 @@ def conjugate_gradients(product, b, start, steps, tolerance=None, keep=False):
         keep: bool, whether to keep the iterates after `kept_steps(steps)`, or the last alone.
 
     Returns:
-        The last x; the kept iterates, `(kept, size)`; which of them is the last; how many
-        steps were taken.
+        A `Solution`.
     """
     marks = kept_steps(steps) if keep else [steps]
     places = np.searchsorted(marks, np.arange(steps + 1)).astype("int32")
@@ -83,8 +101,8 @@ def conjugate_gradients(product, b, start, steps, tolerance=None, keep=False):
     state = ops.while_loop(
         proceed, step, (first, start, r, r, dot(r, r), values, iterates, done)
     )
-    i, x, iterates = state[0], state[1], state[6]
-    return x, iterates, ops.take(places, i), i
+    i, x, values, iterates = state[0], state[1], state[5], state[6]
+    return Solution(x, iterates, ops.take(places, i), i, values)
 
 
 def backtracked(objective, iterates, last):

@@ -212,7 +212,7 @@ class HessianFree(keras.optimizers.Optimizer):
         dtype = theta.dtype
         damping, rate = ops.cast(self.damping, dtype), ops.cast(self.learning_rate, dtype)
         start = ops.cast(self.decay, dtype) * flat(self._directions)
-        solution, iterates, last, steps = cg.conjugate_gradients(
+        solution, iterates, last, steps, _ = cg.conjugate_gradients(
             lambda v: product(v) + damping * v,
             -gradient,
             start,
