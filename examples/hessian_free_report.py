@@ -11,6 +11,8 @@ SCORES = {
     "adding": "share of test sequences with an error above 0.04",
     "curves": "squared error summed over pixels, the mean of 5,000 training images",
 }
+# A score that says that a run has learned.
+GOOD = {"adding": 0.1, "curves": 12.0}
 WHAT = {
     "adding": "adding, {steps} steps, a plain network of {units} tanh units",
     "curves": "curves, the deep autoencoder",
@@ -52,7 +54,7 @@ def report_of(content, notes=""):
         f"{settings['backend']} {settings[settings['backend']]}, {settings['device']}, "
         f"{settings['cores']} cores, OMP_NUM_THREADS {settings['OMP_NUM_THREADS']}, load "
         f"average of the machine {load(content)}.",
-        score_table(rows),
+        score_table(rows, task),
         "A row is one sample in one gradient, or in one product with the curvature.",
     ]
     if task == "curves":
@@ -66,16 +68,24 @@ def load(content):
     return f"{min(loads):.1f} to {max(loads):.1f}" if loads else "not measured"
 
 
-def score_table(rows):
+def seconds_to(run, score):
+    """Return the CPU time of the first point with a score as good as that, or None."""
+    return next((seconds for seconds, _, at in run["curve"] if at <= score), None)
+
+
+def score_table(rows, task):
     seeds = max(map(len, rows.values()), default=0)
-    head = ["method", "learning rate", "updates", "CG steps", "million rows", "mean score"]
+    head = ["method", "learning rate", "updates", "CG steps", "million rows"]
+    head.append(f"seconds to {GOOD[task]:g}, by seed")
     cells = []
     for (method, rate), runs in rows.items():
         means = [statistics.fmean(r[n] for r in runs) for n in ("updates", "cg_steps", "rows")]
         scores = [last_score(run) for run in runs]
+        times = [seconds_to(run, GOOD[task]) for run in runs]
+        times = ["-" if t is None else f"{t:.0f}" for t in times]
         cells.append(
             [method, f"{rate:g}", f"{means[0]:,.0f}", f"{means[1]:,.0f}"]
-            + [f"{means[2] / 1e6:.2f}", f"{statistics.fmean(scores):.3g}"]
+            + [f"{means[2] / 1e6:.2f}", ", ".join(times)]
             + [f"{score:.3g}" for score in scores]
         )
     return markdown_table([*head, *(f"seed {seed}" for seed in range(seeds))], cells)

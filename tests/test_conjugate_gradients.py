@@ -131,10 +131,8 @@ def test_without_keeping_there_is_the_last_iterate_alone():
 def back(values, last=None):
     """Go back over iterates that are numbers, whose objective is looked up."""
     table = tensor(values)
-    calls = []
 
     def objective(x):
-        calls.append(int(array(x)[0]))
         return ops.take(table, ops.cast(x[0], "int32"))
 
     last = len(values) - 1 if last is None else last

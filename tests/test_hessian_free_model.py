@@ -137,8 +137,11 @@ def test_an_output_without_a_loss_or_a_weight():
 
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras's PyTorch has neither")
 def test_compiled_with_several_steps_at_once():
-    model, other = small(), small()
-    model.compile(HessianFree(cg_steps=8), "mse", jit_compile=True, steps_per_execution=2)
+    # Without decisions, which rounding might turn.
+    options = {"cg_steps": 4, "damping_factor": None, "tolerance": None}
+    options |= {"backtracking": False, "line_search": False}
+    model, other = small(**options), small(**options)
+    model.compile(HessianFree(**options), "mse", jit_compile=True, steps_per_execution=2)
     for m in (model, other):
         m.fit(X, Y, 6, 2, verbose=0, shuffle=False)
     np.testing.assert_allclose(weights(model), weights(other), atol=1e-4)
@@ -419,6 +422,22 @@ def test_logits_and_squares_are_not(loss):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         net(keras.layers.Dense(1)).compile(HessianFree(), loss)
+
+
+def test_an_optimizer_of_other_variables_is_refused():
+    model = small()
+    optimizer, loss = model.optimizer, model.loss
+    model.compile(optimizer, loss)  # of the same, it goes on
+    model.layers[1].trainable = False
+    with pytest.raises(
+        ValueError, match=r"keeps to the variables.* Received: shapes \[\(4, 1\)"
+    ):
+        model.compile(optimizer, loss)
+
+
+def test_nothing_to_train_is_refused():
+    with pytest.raises(ValueError, match="needs weights to train"):
+        net(keras.layers.Rescaling(2.0)).compile(HessianFree(), "mse")
 
 
 # float64

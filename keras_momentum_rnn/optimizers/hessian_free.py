@@ -190,6 +190,12 @@ class HessianFree(keras.optimizers.Optimizer):
     def build(self, variables):
         """Create the last solution for each variable, at zero."""
         if self.built:
+            shapes = [tuple(v.shape) for v in variables]
+            if shapes != (own := [tuple(d.shape) for d in self._directions]):
+                raise ValueError(
+                    "A HessianFree keeps to the variables that it was built for: create "
+                    f"another. It has variables of shapes {own}. Received: shapes {shapes}"
+                )
             return
         super().build(variables)
         self._directions = self.add_optimizer_variables(variables, "direction")

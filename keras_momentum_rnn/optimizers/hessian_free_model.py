@@ -93,8 +93,8 @@ class HessianFreeModel(keras.Model):
             loss, *arguments, **options: as of `keras.Model.compile`.
 
         Raises:
-            ValueError: if the optimizer is another, a layer computes in half precision, or
-                one is `stateful`.
+            ValueError: if the optimizer is another, or one of another model; if a layer
+                computes in half precision or is `stateful`; if there is nothing to train.
         """
         optimizer = keras.optimizers.get(optimizer)
         if not isinstance(optimizer, HessianFree):
@@ -122,6 +122,8 @@ class HessianFreeModel(keras.Model):
                 "`from_logits=True`",
                 stacklevel=2,
             )
+        if not self.trainable_variables:
+            raise ValueError("A HessianFreeModel needs weights to train. Received: none")
         super().compile(optimizer, loss, *arguments, **options)
         optimizer.build(self.trainable_variables)
         self._derivatives_checked = False
