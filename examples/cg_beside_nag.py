@@ -3,8 +3,9 @@
     python examples/cg_beside_nag.py
     python examples/cg_beside_nag.py --updates 100 --output runs/figure5
 
-This is Figure 5 of Sutskever, Martens, Dahl and Hinton (2013). The hybrid of HF and momentum
-trains the deep autoencoder of curves for some updates. The damped quadratic of the next one,
+This is Figure 5 of Sutskever, Martens, Dahl and Hinton (2013). HF as Martens (2010) has it, the
+"HF, 2010" of `hessian_free.py`, trains the deep autoencoder of curves for some updates. The
+damped quadratic of the next one,
 
     q(x) = g'x + x'(G + damping I) x / 2
 
@@ -29,8 +30,7 @@ import numpy as np
 from autoencoders import WIDTHS, deep_autoencoder
 from command_line import command_of, documented_parser, ending, positive
 from deep_autoencoders import Updates
-from hessian_free import all_curves, cross_entropy
-from hybrid_phases import HYBRID
+from hessian_free import all_curves, cross_entropy, methods_of
 from keras import ops
 from matplotlib.figure import Figure
 from rich import print
@@ -42,7 +42,7 @@ from keras_momentum_rnn.optimizers.conjugate_gradients import conjugate_gradient
 from keras_momentum_rnn.optimizers.schedules import NesterovMomentum
 from keras_momentum_rnn.presentation import COLORS, save_figures, tidy
 
-CONSTANTS = (0.9, 0.95, 0.98, 0.99)
+CONSTANTS = (0.9, 0.95, 0.98)
 POWER_STEPS = 30
 
 
@@ -69,9 +69,9 @@ def main(argv=None):
 def parse(argv):
     parser = documented_parser(__doc__)
     add = parser.add_argument
-    add("--updates", type=positive(int), default=40, help="of HF before the quadratic")
+    add("--updates", type=positive(int), default=50, help="of HF before the quadratic")
     add("--steps", type=positive(int), default=120, help="of each method; the paper: 120")
-    add("--images", type=positive(int), default=1250, help="of a batch; the hybrid's: 1250")
+    add("--images", type=positive(int), default=5000, help="of a batch; a quarter of them in G")
     add("--seed", type=int, default=0, help="of weights and batches")
     add("--output", type=Path, default="runs/cg_beside_nag", help="for the results")
     return parser.parse_args(argv)
@@ -83,12 +83,12 @@ def settings(options):
 
 
 def trained(options):
-    """Return the autoencoder after some updates of the hybrid, and the losses of them."""
+    """Return the autoencoder after some updates, and the losses of them."""
     keras.utils.set_random_seed(options.seed)
-    phase = HYBRID["curves"][0]
+    method = methods_of("curves")["HF, 2010"]
     network = deep_autoencoder(WIDTHS["curves"], output="linear")
     model = HessianFreeModel(network.inputs, network.outputs)
-    model.compile(phase.optimizer(), cross_entropy)
+    model.compile(method.optimizer(1.0), cross_entropy)
     losses = []
     for update in range(options.updates):
         batch = Updates(all_curves(), options.images, options.seed, update, update + 1)

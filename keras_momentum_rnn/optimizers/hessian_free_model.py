@@ -161,6 +161,7 @@ class HessianFreeModel(keras.Model):
         Args:
             x, y, sample_weight: as of `fit`, arrays or tensors.
         """
+        self._check_derivatives_once()
         data = tree.map_structure(ops.convert_to_tensor, (x, y))
         if sample_weight is not None:
             sample_weight = tree.map_structure(ops.convert_to_tensor, sample_weight)
