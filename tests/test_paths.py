@@ -26,6 +26,7 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths import registry
 from keras_momentum_rnn.paths.filtered import CHUNK, filtered
+from keras_momentum_rnn.paths.native.ready import SWITCH
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -43,6 +44,7 @@ WITH_KERNEL = (
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 FUSED = ("lstm", "gru", "elman")
+NATIVE = ("lstm", "gru")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),
@@ -56,10 +58,21 @@ CALLS = {
 }
 
 
-@pytest.fixture(params=["cpu", "gpu"])
-def device(request, monkeypatch):
+@pytest.fixture(autouse=True)
+def no_native_kernel(monkeypatch):
+    """The other paths are tested without the one that would take most of their calls."""
+    monkeypatch.setenv(SWITCH, "0")
+
+
+@pytest.fixture(params=["native", "cpu", "gpu"])
+def device(request, monkeypatch, no_native_kernel):
     """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
-    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: request.param)
+    device = request.param
+    if device == "native":
+        pytest.importorskip("numba", reason="the native kernel needs it")
+        monkeypatch.delenv(SWITCH)
+        device = "cpu"
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: device)
     return request.param
 
 
@@ -74,6 +87,10 @@ def several_chunks(monkeypatch):
 def taken(case, device, slots=False, **options):
     """The path that the plan must choose in training, worked out by hand."""
     linear = case.rule in LINEAR
+    if device == "native":
+        if case.layer().cell.recurrence_name in NATIVE and options.get("implementation") != 1:
+            return "native"
+        device = "cpu"
     filterable = linear and not slots and options.get("implementation") != 1
     if case.layer().cell.recurrence_name not in FUSED:
         return "custom_gradient"
@@ -107,16 +124,20 @@ def test_kernels_equal_the_steps(case, call, device):
     options, slots = CALLS[call]
     if case.takes(options) != options:
         pytest.skip(f"{case.id} takes no {call}")
-    if device == "gpu" and case.layer().cell.recurrence_name not in FUSED:
+    served = {"native": NATIVE, "gpu": FUSED}.get(device)
+    if served and case.layer().cell.recurrence_name not in served:
         pytest.skip(f"{case.id} takes the same path on every device")
     layers = pair(case, **options)
     path = layers[0].plan(training=True, slots=slots).path
     assert path == taken(case, device, slots, **options)
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if case.rule in SCALED else 1e-5
-    if path in ("fused", "drive", "custom_gradient"):
+    if path == "native" and case.rule in SCALED:
+        # The steps in float32 may be off by 4e-4 of those in float64, the kernel by 2e-6.
+        tolerance = 1e-3
+    if path in ("fused", "drive", "custom_gradient", "native"):
         assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
-    if BACKEND == "torch":
+    if BACKEND == "torch" or path == "native":
         assert_equal(layers, None, slots, tolerance)
 
 
@@ -202,6 +223,7 @@ def assert_equal(layers, mask, slots=False, tolerance=1e-5):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have no kernel in float64")
+@pytest.mark.parametrize("device", ["cpu", "gpu"], indirect=True)
 @pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
 def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
@@ -231,8 +253,8 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
     (case,) = named(name)
     layers = pair(case, stateful=True)
     path = layers[0].plan().path
-    expected = "drive" if device == "gpu" else "custom_gradient"
-    assert path == ("step" if device == "cpu" and BACKEND != "torch" else expected)
+    on_torch = {"native": "native", "cpu": "custom_gradient", "gpu": "drive"}[device]
+    assert path == ("step" if device != "gpu" and BACKEND != "torch" else on_torch)
     x = normal(np.random.default_rng(2), 2, 3, TIME, 2)
     for part in x:
         for actual, expected in zip(*(run(layer, part) for layer in layers)):
@@ -241,6 +263,8 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
 
 HAND = "one loop with a gradient by hand"
 FILTERS = "the rule filters the input in a loop over steps"
+OFF = f"no native kernel: {SWITCH}=0"
+NOT_ZERO = "the slots do not start at zero"
 ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
 
 
@@ -250,8 +274,8 @@ ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
     [
         ({"use_cudnn": False}, {}, "step", "use_cudnn=False"),
         ({"unroll": True}, {}, "step", "unroll=True"),
-        ({"stateful": True}, {}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
-        ({}, {"slots": True}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
+        ({"stateful": True}, {}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
+        ({}, {"slots": True}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
         ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
         (
             {"recurrent_dropout": 0.1},
@@ -263,14 +287,14 @@ ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
             "custom_gradient",
-            f"each gate has a dropout mask of its own; {HAND}",
+            f"{OFF}; each gate has a dropout mask of its own; {HAND}",
         ),
         (
             {"dtype": "mixed_float16"},
             {},
             "filter",
-            "no fused kernel computes in float16; "
-            f"no gradient by hand computes in float16; {FILTERS}",
+            "no gradient by hand computes in float16; "
+            f"no fused kernel computes in float16; {FILTERS}",
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -297,11 +321,13 @@ CALL = {
     "cell": ("SomeCell",),
     "recurrence": (*registry.RECURRENCES, None),
     "features": (1, 4, 2**19),
+    "units": (1, 4, 2**10),
     "drive_width": (1, 4, 2**10),
     "rule": ("SomeRule",),
     "rule_kind": ("none", "linear", "scaled", "other"),
     "dropout": (None, "input", "gates"),
     "use_cudnn": ("auto", True, False),
+    "native_absence": (None, "numba is not installed"),
 }
 ANY_CALL = st.builds(
     planning.Call,
@@ -320,13 +346,19 @@ PLAIN_CALL = {
     "standard_activations": True,
     "drive_from_input": True,
     "features": 2,
+    "units": 4,
     "drive_width": 16,
     "rule": "SomeRule",
     "dropout": None,
     "use_cudnn": "auto",
+    "native_absence": "numba is not installed",
 }
+HERE = {"device": "cpu", "rule_kind": "scaled", "native_absence": None}
 # What each kernel serves beside the plain call.
 SERVED = {
+    "native-torch": ("native", {"backend": "torch", **HERE}),
+    "native-jax": ("native", {"backend": "jax", "training": True, **HERE}),
+    "native-tensorflow": ("native", {"backend": "tensorflow", "training": True, **HERE}),
     "fused-torch": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "linear"}),
     "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
     "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
@@ -334,7 +366,8 @@ SERVED = {
     "hand": ("custom_gradient", {"backend": "torch", "device": "cpu", "rule_kind": "scaled"}),
     "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
 }
-OWN = ("fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
+NATIVES = ("native-torch", "native-jax", "native-tensorflow")
+OWN = (*NATIVES, "fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
 FILTERING = ("fused-torch", "fused-stock", "filter")
 # What alone keeps a kernel from a call that it would serve.
 KEPT_AWAY = [
@@ -353,7 +386,17 @@ KEPT_AWAY = [
     *((name, "features", 16) for name in FILTERING),
     *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock", "hand")),
     *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),
-    ("hand", "rule_extreme", True),
+    *((name, "rule_extreme", True) for name in ("hand", *NATIVES)),
+    *((name, "rule_learns", True) for name in NATIVES),
+    *((name, "transformed", True) for name in NATIVES),
+    *((name, "native_absence", "numba is not installed") for name in NATIVES),
+    *((name, "use_cudnn", True) for name in NATIVES),
+    *((name, "dropout", "gates") for name in NATIVES),
+    *((name, "recurrence", "elman") for name in NATIVES),
+    *((name, "features", 2**19) for name in NATIVES),
+    *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
+    *((name, "training", False) for name in NATIVES[1:]),
+    *((name, "device", "gpu") for name in NATIVES),
 ]
 
 
@@ -383,7 +426,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]
     # What no kernel may take, worked out without their declarations.
-    if plan.path in ("fused", "drive", "custom_gradient"):
+    if plan.path in ("fused", "drive", "custom_gradient", "native"):
         assert call.recurrence is not None and call.standard_activations
         assert not call.recurrent_dropout and call.rule_kind != "other"
         assert plan.path == "fused" or not call.rule_learns
@@ -394,6 +437,10 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.backend == "torch" and call.dtype in ("float32", "float64")
     if plan.path == "drive":
         assert call.device == "gpu"
+    if plan.path == "native":
+        assert call.device == "cpu" and call.dtype == "float32"
+        assert call.recurrence in NATIVE and call.native_absence is None
+        assert call.backend == "torch" or call.training
     if plan.path == "fused" and call.backend != "torch":
         assert call.device == "gpu" and call.dtype == "float32"
     in_steps = plan.path in ("filter", "step")
@@ -524,7 +571,8 @@ def test_a_rule_without_momentum_runs_on_every_device(device):
     plain.build(x.shape)
     step.build(x.shape)
     step.set_weights(plain.get_weights())
-    assert plain.plan().path == ("custom_gradient" if BACKEND == "torch" else "step")
+    on_torch = "native" if device == "native" else "custom_gradient"
+    assert plain.plan().path == (on_torch if BACKEND == "torch" else "step")
     assert_close(run(plain, x)[0], run(step, x)[0], tolerance=1e-6)
 
 
