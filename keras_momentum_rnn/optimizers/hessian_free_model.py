@@ -283,7 +283,7 @@ class HessianFreeModel(keras.Model):
             if not still:
                 names = ", ".join(layer.name for layer in fused)
                 warnings.warn(
-                    f"These layers have a kernel without second derivatives and are now "
+                    "A kernel of these layers has no second derivatives, so all are now "
                     f"stepped, with `use_cudnn=False`: {names}",
                     stacklevel=4,
                 )
