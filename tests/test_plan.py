@@ -85,6 +85,7 @@ CALL = {
     "rule": ("SomeRule",),
     "rule_kind": ("none", "linear", "scaled", "other"),
     "dropout": (None, "input", "gates"),
+    "exported": (None, None, "graph", "open graph", "torchscript"),
     "use_cudnn": ("auto", True, False),
     "native_absence": (None, "numba is not installed"),
 }
@@ -109,6 +110,7 @@ PLAIN_CALL = {
     "drive_width": 16,
     "rule": "SomeRule",
     "dropout": None,
+    "exported": None,
     "use_cudnn": "auto",
     "native_absence": "numba is not installed",
 }
@@ -132,6 +134,7 @@ FILTERING = ("fused-torch", "fused-stock", "filter")
 KEPT_AWAY = [
     *((name, "use_cudnn", False) for name in SERVED),
     *((name, "unroll", True) for name in SERVED),
+    *((name, "exported", "graph") for name in SERVED),
     *((name, "rule_kind", "other") for name in SERVED),
     *((name, "recurrence", None) for name in OWN),
     *((name, "standard_activations", False) for name in OWN),
@@ -180,7 +183,10 @@ def test_every_call_has_one_plan_that_serves_it(call):
         for kernel in registry.KERNELS
         if kernel.path == plan.path and kernel.serves_device(call)
     ]
-    if call.use_cudnn is False or call.unroll:
+    if call.exported and not call.unroll:
+        loops = {"torchscript": "scripted", "open graph": "graph_loop"}
+        assert plan.path == loops.get(call.exported, "step")
+    elif call.use_cudnn is False or call.unroll:
         assert plan.path == "step"
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]

@@ -1,0 +1,88 @@
+"""Files of every format, run in their own runtimes; export_matrix.py tries the whole matrix."""
+
+import json
+
+import export_matrix
+import exports
+import numpy as np
+import pytest
+from exports import BACKEND, Cell, counterpart, is_keras
+
+RECORDED = export_matrix.read()
+# Each kind of layer and each form once, with all sizes open.
+REPRESENTATIVES = (
+    ("LSTM", "last"),
+    ("MomentumLSTM", "masked"),
+    ("AdamLSTM", "bidirectional"),
+    ("SRLSTM released", "last"),
+    ("MomentumDTRIV cayley", "sequences"),
+    ("MCRM", "stacked"),
+)
+
+
+def representatives():
+    for kind in exports.FORMATS:
+        why = exports.missing(kind)
+        for layer, form in REPRESENTATIVES:
+            for sizes in ("batch and time", *(["static"] if kind == "litert" else [])):
+                cell = Cell(layer, form, kind, sizes)
+                skip = pytest.mark.skipif(bool(why), reason=why or "")
+                yield pytest.param(cell, id=cell.id, marks=[skip, pytest.mark.slow])
+
+
+@pytest.mark.parametrize("cell", representatives())
+def test_a_file_does_what_the_table_says(cell, tmp_path):
+    outcome = exports.tried(cell, tmp_path)
+    assert outcome["result"] == RECORDED[BACKEND][cell.id]["result"], outcome
+
+
+@pytest.mark.parametrize("backend", RECORDED)
+def test_the_matrix_is_whole(backend):
+    if backend == BACKEND:
+        assert [cell.id for cell in exports.cells()] == list(RECORDED[backend])
+
+
+@pytest.mark.parametrize("backend", RECORDED)
+def test_where_the_layer_of_keras_works_ours_does(backend):
+    recorded = RECORDED[backend]
+    cells = [cell for cell in exports.cells() if not is_keras(cell.layer)]
+    assert len(cells) > 100
+    for cell in cells:
+        beside = Cell(counterpart(cell.layer), cell.form, cell.format, cell.sizes)
+        theirs = (
+            recorded.get(beside.id)
+            or recorded[Cell("LSTM", cell.form, cell.format, cell.sizes).id]
+        )
+        if theirs["result"] == "equal":
+            assert recorded[cell.id]["result"] == "equal", cell.id
+
+
+def test_the_page_is_made_from_the_files():
+    assert export_matrix.TABLE.read_text() == export_matrix.table(RECORDED)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(exports.missing("onnx")), reason=str(exports.missing("onnx")))
+def test_the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded(tmp_path):
+    """Nothing that depends on weights alone is left in the graph that runs."""
+    import onnx
+    import onnxruntime
+
+    cell = Cell("MomentumDTRIV cayley", "last", "onnx", "batch")
+    model, path = exports.model_of(cell), str(tmp_path / "model.onnx")
+    model(np.zeros((2, exports.LENGTH, exports.FEATURES), "float32"))
+    exports.export(model, cell, path)
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    onnxruntime.InferenceSession(path, options)
+    graph = onnx.load(options.optimized_model_filepath).graph
+    products = [node for node in graph.node if node.op_type in ("MatMul", "Gemm")]
+    # The read-out, and at most two products in the loop or before it for each step written out.
+    assert len(products) <= 1 + 2 * exports.LENGTH
+
+
+def test_results_are_json():
+    for backend in RECORDED:
+        path = export_matrix.RESULTS / f"{backend}.json"
+        assert json.loads(path.read_text())["versions"]["keras"]
