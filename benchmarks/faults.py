@@ -45,7 +45,7 @@ from keras_momentum_rnn.tuning import MomentumHyperModel, tune
 RESULTS = Path(__file__).parent / "results" / "faults.json"
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 BEFORE, MIDST = "before", "in the midst"
-LIMIT = 300  # seconds for one run
+LIMIT = 3600  # seconds for one run, on a machine that is busy with other work, too
 
 
 def comparison(folder):
