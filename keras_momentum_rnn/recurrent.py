@@ -11,6 +11,7 @@ from keras.tree import is_nested
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
+from keras_momentum_rnn.paths.native import ready
 from keras_momentum_rnn.paths.plan import call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
@@ -70,6 +71,10 @@ class RuleLayer(keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.use_cudnn = use_cudnn
         self._stock_layers = Untracked({})
+        if keras.config.backend() == "tensorflow":
+            # XLA cannot call a function of this process.
+            plan = self.plan(training=True, features=1)
+            self.supports_jit = self.supports_jit and plan.path != "native"
 
     def build(self, sequences_shape, initial_state_shape=None):
         super().build(sequences_shape, initial_state_shape)
@@ -135,6 +140,7 @@ class RuleLayer(keras.layers.RNN):
                 stateful=self.stateful,
                 unroll=self.unroll,
                 use_cudnn=self.use_cudnn,
+                native_absence=ready.absence(),
                 **call,
             )
         )
@@ -175,14 +181,17 @@ class RuleLayer(keras.layers.RNN):
         mask = self._checked_mask(mask, sequences)
         states, slots_given = self._first_states(initial_state, sequences)
         weights = [weight.value for weight in cell.weights]
-        plan = self._plan(
-            mask=mask is not None,
-            training=training,
-            slots_given=slots_given,
-            transformed=transform_is_active([sequences, *states, *weights]),
-            features=sequences.shape[-1],
-            device=current_device(),
-        )
+        call = {
+            "mask": mask is not None,
+            "training": training,
+            "slots_given": slots_given,
+            "transformed": transform_is_active([sequences, *states, *weights]),
+            "features": sequences.shape[-1],
+            "device": current_device(),
+        }
+        plan = self._plan(**call)
+        if plan.path == "native" and not ready.compiles():
+            plan = self._plan(**call)
         if self.use_cudnn is True and plan.path not in ("fused", "drive"):
             raise ValueError(
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "

@@ -10,6 +10,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 # The parts of the package that import more than Keras, and what they import.
 PARTS = {
     "experiments": ("matplotlib", "rich"),
+    "native": ("numba", "llvmlite"),
     "tuning": ("keras_tuner", "rich", "scipy", "sklearn"),
 }
 if keras.config.backend() == "tensorflow":
@@ -25,8 +26,7 @@ def backend_of(module):
 
 def part_of(module):
     """Return the part of the package that a module belongs to, if it needs more than Keras."""
-    part = (*module.split("."), "")[1]
-    return part if part in PARTS else None
+    return next((part for part in module.split(".") if part in PARTS), None)
 
 
 def missing(module):
@@ -35,7 +35,7 @@ def missing(module):
     if backend not in (None, keras.config.backend()):
         return f"{module} is for {backend}"
     lacking = [name for name in PARTS.get(part, ()) if not find_spec(name)]
-    return f"keras_momentum_rnn.{part} needs {', '.join(lacking)}" if lacking else None
+    return f"{module} needs {', '.join(lacking)}" if lacking else None
 
 
 def marked(modules):

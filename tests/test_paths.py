@@ -21,6 +21,7 @@ from speed import COMPILES, few, slow_unless
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths.filtered import CHUNK, filtered
+from keras_momentum_rnn.paths.native.ready import SWITCH
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -38,6 +39,7 @@ WITH_KERNEL = (
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 FUSED = ("lstm", "gru", "elman")
+NATIVE = ("lstm", "gru")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),
@@ -51,10 +53,21 @@ CALLS = {
 }
 
 
-@pytest.fixture(params=["cpu", "gpu"])
-def device(request, monkeypatch):
+@pytest.fixture(autouse=True)
+def no_native_kernel(monkeypatch):
+    """The other paths are tested without the one that would take most of their calls."""
+    monkeypatch.setenv(SWITCH, "0")
+
+
+@pytest.fixture(params=["native", "cpu", "gpu"])
+def device(request, monkeypatch, no_native_kernel):
     """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
-    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: request.param)
+    device = request.param
+    if device == "native":
+        pytest.importorskip("numba", reason="the native kernel needs it")
+        monkeypatch.delenv(SWITCH)
+        device = "cpu"
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: device)
     return request.param
 
 
@@ -69,6 +82,10 @@ def several_chunks(monkeypatch):
 def taken(case, device, slots=False, **options):
     """The path that the plan must choose in training, worked out by hand."""
     linear = case.rule in LINEAR
+    if device == "native":
+        if case.layer().cell.recurrence_name in NATIVE and options.get("implementation") != 1:
+            return "native"
+        device = "cpu"
     filterable = linear and not slots and options.get("implementation") != 1
     if case.layer().cell.recurrence_name not in FUSED:
         return "custom_gradient"
@@ -102,16 +119,20 @@ def test_kernels_equal_the_steps(case, call, device):
     options, slots = CALLS[call]
     if case.takes(options) != options:
         pytest.skip(f"{case.id} takes no {call}")
-    if device == "gpu" and case.layer().cell.recurrence_name not in FUSED:
+    served = {"native": NATIVE, "gpu": FUSED}.get(device)
+    if served and case.layer().cell.recurrence_name not in served:
         pytest.skip(f"{case.id} takes the same path on every device")
     layers = pair(case, **options)
     path = layers[0].plan(training=True, slots=slots).path
     assert path == taken(case, device, slots, **options)
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if case.rule in SCALED else 1e-5
-    if path in ("fused", "drive", "custom_gradient"):
+    if path == "native" and case.rule in SCALED:
+        # The steps in float32 may be off by 4e-4 of those in float64, the kernel by 2e-6.
+        tolerance = 1e-3
+    if path in ("fused", "drive", "custom_gradient", "native"):
         assert_equal(layers, "dead_row" if slots else "holes", slots, tolerance)
-    if BACKEND == "torch":
+    if BACKEND == "torch" or path == "native":
         assert_equal(layers, None, slots, tolerance)
 
 
@@ -197,6 +218,7 @@ def assert_equal(layers, mask, slots=False, tolerance=1e-5):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have no kernel in float64")
+@pytest.mark.parametrize("device", ["cpu", "gpu"], indirect=True)
 @pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
 def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
@@ -226,8 +248,8 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
     (case,) = named(name)
     layers = pair(case, stateful=True)
     path = layers[0].plan().path
-    expected = "drive" if device == "gpu" else "custom_gradient"
-    assert path == ("step" if device == "cpu" and BACKEND != "torch" else expected)
+    on_torch = {"native": "native", "cpu": "custom_gradient", "gpu": "drive"}[device]
+    assert path == ("step" if device != "gpu" and BACKEND != "torch" else on_torch)
     x = normal(np.random.default_rng(2), 2, 3, TIME, 2)
     for part in x:
         for actual, expected in zip(*(run(layer, part) for layer in layers)):
@@ -302,7 +324,8 @@ def test_a_rule_without_momentum_runs_on_every_device(device):
     plain.build(x.shape)
     step.build(x.shape)
     step.set_weights(plain.get_weights())
-    assert plain.plan().path == ("custom_gradient" if BACKEND == "torch" else "step")
+    on_torch = "native" if device == "native" else "custom_gradient"
+    assert plain.plan().path == (on_torch if BACKEND == "torch" else "step")
     assert_close(run(plain, x)[0], run(step, x)[0], tolerance=1e-6)
 
 

@@ -12,9 +12,21 @@ from harness import BACKEND
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths import registry
+from keras_momentum_rnn.paths.native.ready import SWITCH
+
+NATIVE = ("lstm", "gru")
+
+
+@pytest.fixture(autouse=True)
+def no_native_kernel(monkeypatch):
+    """The other paths are tested without the one that would take most of their calls."""
+    monkeypatch.setenv(SWITCH, "0")
+
 
 HAND = "one loop with a gradient by hand"
 FILTERS = "the rule filters the input in a loop over steps"
+OFF = f"no native kernel: {SWITCH}=0"
+NOT_ZERO = "the slots do not start at zero"
 ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
 
 
@@ -24,8 +36,8 @@ ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
     [
         ({"use_cudnn": False}, {}, "step", "use_cudnn=False"),
         ({"unroll": True}, {}, "step", "unroll=True"),
-        ({"stateful": True}, {}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
-        ({}, {"slots": True}, "custom_gradient", f"the slots do not start at zero; {HAND}"),
+        ({"stateful": True}, {}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
+        ({}, {"slots": True}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
         ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
         (
             {"recurrent_dropout": 0.1},
@@ -37,14 +49,14 @@ ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
             "custom_gradient",
-            f"each gate has a dropout mask of its own; {HAND}",
+            f"{OFF}; each gate has a dropout mask of its own; {HAND}",
         ),
         (
             {"dtype": "mixed_float16"},
             {},
             "filter",
-            "no fused kernel computes in float16; "
-            f"no gradient by hand computes in float16; {FILTERS}",
+            "no gradient by hand computes in float16; "
+            f"no fused kernel computes in float16; {FILTERS}",
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -71,11 +83,13 @@ CALL = {
     "cell": ("SomeCell",),
     "recurrence": (*registry.RECURRENCES, None),
     "features": (1, 4, 2**19),
+    "units": (1, 4, 2**10),
     "drive_width": (1, 4, 2**10),
     "rule": ("SomeRule",),
     "rule_kind": ("none", "linear", "scaled", "other"),
     "dropout": (None, "input", "gates"),
     "use_cudnn": ("auto", True, False),
+    "native_absence": (None, "numba is not installed"),
 }
 ANY_CALL = st.builds(
     planning.Call,
@@ -94,13 +108,19 @@ PLAIN_CALL = {
     "standard_activations": True,
     "drive_from_input": True,
     "features": 2,
+    "units": 4,
     "drive_width": 16,
     "rule": "SomeRule",
     "dropout": None,
     "use_cudnn": "auto",
+    "native_absence": "numba is not installed",
 }
+HERE = {"device": "cpu", "rule_kind": "scaled", "native_absence": None}
 # What each kernel serves beside the plain call.
 SERVED = {
+    "native-torch": ("native", {"backend": "torch", **HERE}),
+    "native-jax": ("native", {"backend": "jax", "training": True, **HERE}),
+    "native-tensorflow": ("native", {"backend": "tensorflow", "training": True, **HERE}),
     "fused-torch": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "linear"}),
     "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
     "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
@@ -108,7 +128,8 @@ SERVED = {
     "hand": ("custom_gradient", {"backend": "torch", "device": "cpu", "rule_kind": "scaled"}),
     "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
 }
-OWN = ("fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
+NATIVES = ("native-torch", "native-jax", "native-tensorflow")
+OWN = (*NATIVES, "fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
 FILTERING = ("fused-torch", "fused-stock", "filter")
 # What alone keeps a kernel from a call that it would serve.
 KEPT_AWAY = [
@@ -127,7 +148,17 @@ KEPT_AWAY = [
     *((name, "features", 16) for name in FILTERING),
     *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock", "hand")),
     *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),
-    ("hand", "rule_extreme", True),
+    *((name, "rule_extreme", True) for name in ("hand", *NATIVES)),
+    *((name, "rule_learns", True) for name in NATIVES),
+    *((name, "transformed", True) for name in NATIVES),
+    *((name, "native_absence", "numba is not installed") for name in NATIVES),
+    *((name, "use_cudnn", True) for name in NATIVES),
+    *((name, "dropout", "gates") for name in NATIVES),
+    *((name, "recurrence", "elman") for name in NATIVES),
+    *((name, "features", 2**19) for name in NATIVES),
+    *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
+    *((name, "training", False) for name in NATIVES[1:]),
+    *((name, "device", "gpu") for name in NATIVES),
 ]
 
 
@@ -157,7 +188,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]
     # What no kernel may take, worked out without their declarations.
-    if plan.path in ("fused", "drive", "custom_gradient"):
+    if plan.path in ("fused", "drive", "custom_gradient", "native"):
         assert call.recurrence is not None and call.standard_activations
         assert not call.recurrent_dropout and call.rule_kind != "other"
         assert plan.path == "fused" or not call.rule_learns
@@ -168,6 +199,10 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.backend == "torch" and call.dtype in ("float32", "float64")
     if plan.path == "drive":
         assert call.device == "gpu"
+    if plan.path == "native":
+        assert call.device == "cpu" and call.dtype == "float32"
+        assert call.recurrence in NATIVE and call.native_absence is None
+        assert call.backend == "torch" or call.training
     if plan.path == "fused" and call.backend != "torch":
         assert call.device == "gpu" and call.dtype == "float32"
     in_steps = plan.path in ("filter", "step")

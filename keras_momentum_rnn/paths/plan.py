@@ -16,6 +16,7 @@ class Plan:
 
     Attributes:
         path: one of the following. The results are the same.
+            "native": rule and recurrence in one loop on the CPU, compiled by Numba.
             "fused": the rule filters the input for all times, a fused kernel does the rest.
             "drive": the drive of all times, then a fused kernel.
             "custom_gradient": rule and recurrence in one loop, its gradient written by hand.
@@ -48,16 +49,19 @@ class Call:
         drive_from_input: bool, whether the drive is the rule's of W x + b and nothing else.
         cheap_steps: bool, whether recomputing a step is faster than storing what it computed.
         features: the width of the input.
+        units: the width of h.
         drive_width: the width of the drive.
         rule: the name of the rule's class, for messages.
         rule_kind: "none", "linear", "scaled" or "other".
         rule_learns: bool, whether the rule may have weights.
         rule_extreme: bool, whether its step size is far from 1, see `EXTREME`.
+        training: bool, as of the call.
         dropout: None, "input", or "gates" where each gate has a mask of its own.
         recurrent_dropout: bool, whether dropout acts on h in this call.
         mask: bool, whether the call has a mask.
         slots_given: bool, whether the call's `initial_state` holds slots.
         transformed: bool, whether a function transform of PyTorch acts on the call.
+        native_absence: str, why there is no native kernel here, or None.
         stateful, unroll, use_cudnn: the arguments of the layer.
     """
 
@@ -70,16 +74,19 @@ class Call:
     drive_from_input: bool
     cheap_steps: bool
     features: int
+    units: int
     drive_width: int
     rule: str
     rule_kind: str
     rule_learns: bool
     rule_extreme: bool
+    training: bool
     dropout: str | None
     recurrent_dropout: bool
     mask: bool
     slots_given: bool
     transformed: bool
+    native_absence: str | None
     stateful: bool
     unroll: bool
     use_cudnn: bool | str
@@ -109,11 +116,13 @@ def call_of(cell, training, **call):
         standard_activations=cell.standard_activations,
         drive_from_input=cell.drive_from_input,
         cheap_steps=cell.cheap_steps,
+        units=cell.units,
         drive_width=cell.drive_width,
         rule=type(rule).__name__,
         rule_kind=kind_of(rule),
         rule_learns=rule.learns,
         rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
+        training=bool(training),
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
         **call,

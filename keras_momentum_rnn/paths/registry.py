@@ -14,6 +14,10 @@ ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
 RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nested_lstm")
 
 
+# Of more numbers, the weights of the native kernel leave the second-level cache.
+NATIVE_WEIGHTS = 2**19
+
+
 def nothing_else(call):
     """Return no further reasons to refuse a call."""
     return {}
@@ -122,6 +126,37 @@ def extreme(call):
 FILTERED = "the rule filters the input for all times, a fused kernel does the rest"
 DRIVEN = "the drive of all times, then a fused kernel"
 
+
+def unfit(call):
+    """Return the reasons why the native kernel would not run, or be slow."""
+    return {
+        "use_cudnn=True": call.use_cudnn is True,
+        f"no native kernel: {call.native_absence}": call.native_absence is not None,
+        "the weights do not fit the CPU cache": (
+            (call.features + call.units) * call.drive_width > NATIVE_WEIGHTS
+        ),
+        "each gate has a dropout mask of its own": call.dropout == "gates",
+        # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
+        # and no exported model of either can hold a function of this process.
+        "beside PyTorch the native kernel serves training alone": (
+            call.backend != "torch" and not call.training
+        ),
+        **extreme(call),
+    }
+
+
+NATIVE = Kernel(
+    "native",
+    "native.run:run_native",
+    "rule and recurrence in one loop, compiled by Numba",
+    devices=("cpu",),
+    dtypes=("float32",),
+    recurrences=("lstm", "gru"),
+    rule_kinds=KNOWN,
+    learned_rules=False,
+    transforms=False,
+    reasons=unfit,
+)
 # Given the drive, a kernel multiplies it by an identity matrix: on a CPU a loop is faster.
 TORCH_FUSED = Kernel(
     "fused",
@@ -196,6 +231,7 @@ FILTERING_STEPS = Kernel(
 UNIVERSAL = Kernel("step", "steps:run_steps", "a loop over steps", in_steps=True)
 
 KERNELS = (
+    NATIVE,
     TORCH_FUSED,
     STOCK_FUSED,
     TORCH_DRIVEN,

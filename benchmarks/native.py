@@ -1,0 +1,132 @@
+"""Time layers with and without the native kernel, beside the LSTM of the backend.
+
+    KERAS_BACKEND=jax python benchmarks/native.py
+
+All run in turn in one process: the baseline (keras.layers.LSTM or GRU; torch.nn.LSTM or GRU in
+a plain loop on PyTorch), the layer on the path that it takes without the kernel, and on the
+kernel. Results join benchmarks/results/native.json, by backend, case and layer:
+
+    baseline, without, native    median milliseconds of a training step
+    ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
+    floor                        milliseconds of the step's products alone, at the peak below
+    peak                         GFLOP/s of a product of large matrices, by NumPy
+    case, rounds, threads, versions, load (the load average before and after)
+
+Beside other work a heavier layer looks better than it is: above a load average of 0.5 nothing
+begins, unless --busy says that it may.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+from measure import SIZES, contestant, ratio, timed
+
+from keras_momentum_rnn.atomic_files import read_results, write_json
+from keras_momentum_rnn.paths.native.ready import SWITCH
+from keras_momentum_rnn.paths.native.threads import thread_count
+
+RESULTS = Path(__file__).parent / "results" / "native.json"
+LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
+CASES = {
+    "main": ((64, 128, 32, 128), 15, (*LSTMS, "MomentumGRU", "AdamGRU")),
+    "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
+    "small": ((8, 256, 8, 64), 25, ("MomentumLSTM", "AdamLSTM")),
+}
+MOST_LOAD = 0.5
+
+
+class Switched:
+    """A contestant that takes its steps with the kernel, or without."""
+
+    def __init__(self, label, case, native):
+        self.native = native
+        with_switch(native, lambda: None)
+        self.one = contestant(label, case)
+
+    def train(self):
+        with_switch(self.native, self.one.train)
+
+
+def with_switch(native, function):
+    os.environ[SWITCH] = "1" if native else "0"
+    function()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--busy", action="store_true", help="measure beside other work")
+    options = parser.parse_args()
+    load = os.getloadavg()
+    if load[0] > MOST_LOAD and not options.busy:
+        sys.exit(f"The load average is {load[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
+    backend = keras.config.backend()
+    peak = peak_of_products()
+    results = read_results(RESULTS, {})
+    for name in options.cases:
+        case, rounds, layers = CASES[name]
+        rows = {layer: measured(layer, case, rounds, peak) for layer in layers}
+        results.setdefault(backend, {})[name] = {
+            "case": dict(zip(SIZES, case)),
+            "rounds": rounds,
+            "threads": thread_count(),
+            "versions": {"keras": keras.__version__, backend: sys.modules[backend].__version__},
+            "peak": round(peak / 1e9),
+            "load": [load, os.getloadavg()],
+            "layers": rows,
+        }
+        write_json(RESULTS, results)
+
+
+def measured(layer, case, rounds, peak):
+    kind = "GRU" if layer.endswith("GRU") else "LSTM"
+    module = "torch.nn" if keras.config.backend() == "torch" else "keras.layers"
+    contestants = [
+        Switched(f"{module}.{kind}", case, False),
+        Switched(layer, case, False),
+        Switched(layer, case, True),
+    ]
+    for one in contestants:
+        for _ in range(2):
+            one.train()
+    seconds = timed([one.train for one in contestants], rounds)
+    baseline, without, native = (round(1e3 * float(s), 2) for s in np.median(seconds, axis=0))
+    row = {
+        "baseline": baseline,
+        "without": without,
+        "native": native,
+        "ratio": ratio(seconds[:, 2], seconds[:, 0]),
+        "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
+        "floor": round(1e3 * products(kind, *case) / peak, 2),
+    }
+    print(f"{layer:14}", row, flush=True)
+    return row
+
+
+def products(kind, batch, length, features, units):
+    """Return the floating-point operations of a training step's products.
+
+    Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted.
+    """
+    width = units * (4 if kind == "LSTM" else 3)
+    return 2 * batch * length * width * (2 * features + 3 * units)
+
+
+def peak_of_products(size=1024, repeats=20):
+    """Return the operations a second of a product of large matrices."""
+    a = np.ones((size, size), np.float32)
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        a @ a
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""Rule and recurrence in one loop on the CPU, compiled by Numba, with a gradient by hand.
+
+    ready.py                 whether it can run here
+    run.py                   a `Sequence`, and the equations for second derivatives
+    torch_call.py, jax_call.py, xla_ffi.py, tensorflow_call.py    the call on each backend
+    kernel.py, threads.py    forward and back on NumPy arrays, samples over threads
+    loops.py                 the loops over time
+    cells.py, rules.py       one step of a cell and of a rule, and its way back
+    products.py, functions.py, memory.py, vectors.py    what they are made of
+
+Nothing but `ready.py` is imported before a layer runs on the path "native".
+"""

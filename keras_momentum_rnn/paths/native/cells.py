@@ -1,0 +1,89 @@
+"""A step of a cell on rows of vectors, and the way back.
+
+Of each step a row of 4 times `padded` numbers is kept: of an LSTM its gates i, f, a, o; of a
+GRU z, r, a and q, the recurrent part of the candidate a.
+"""
+
+from numba import njit
+
+from keras_momentum_rnn.paths.native.functions import ONE, sigmoid, tanh
+from keras_momentum_rnn.paths.native.vectors import WIDTH, load, splat, store
+
+LSTM, GRU = 0, 1
+# How many times `padded` a row that is kept has.
+KEPT = 4
+
+
+@njit(forceinline=True)
+def lstm_row(z, i, gates, at, c, j, c_new, h, k, padded):
+    """c' = sigmoid(f) c + sigmoid(i) tanh(a); h' = sigmoid(o) tanh(c')."""
+    for n in range(0, padded, WIDTH):
+        input_gate = sigmoid(load(z, i + n))
+        forget_gate = sigmoid(load(z, i + padded + n))
+        candidate = tanh(load(z, i + 2 * padded + n))
+        output_gate = sigmoid(load(z, i + 3 * padded + n))
+        store(gates, at + n, input_gate)
+        store(gates, at + padded + n, forget_gate)
+        store(gates, at + 2 * padded + n, candidate)
+        store(gates, at + 3 * padded + n, output_gate)
+        cell = forget_gate * load(c, j + n) + input_gate * candidate
+        store(c, c_new + n, cell)
+        store(h, k + n, output_gate * tanh(cell))
+
+
+@njit(forceinline=True)
+def lstm_row_back(gates, at, c, j, c_new, dh, d, dc, k, dz, i, padded):
+    """From dh and dc of a row's new states to dz, and to dc of its old."""
+    one = splat(ONE)
+    for n in range(0, padded, WIDTH):
+        input_gate = load(gates, at + n)
+        forget_gate = load(gates, at + padded + n)
+        candidate = load(gates, at + 2 * padded + n)
+        output_gate = load(gates, at + 3 * padded + n)
+        squashed = tanh(load(c, c_new + n))
+        d_h = load(dh, d + n)
+        d_c = load(dc, k + n) + d_h * output_gate * (one - squashed * squashed)
+        store(dz, i + n, d_c * candidate * input_gate * (one - input_gate))
+        d_forget = d_c * load(c, j + n) * forget_gate * (one - forget_gate)
+        store(dz, i + padded + n, d_forget)
+        store(dz, i + 2 * padded + n, d_c * input_gate * (one - candidate * candidate))
+        d_output = d_h * squashed * output_gate * (one - output_gate)
+        store(dz, i + 3 * padded + n, d_output)
+        store(dc, k + n, d_c * forget_gate)
+
+
+@njit(forceinline=True)
+def gru_row(u, i, y, j, kept, at, h, k, padded):
+    """h' = z h + (1 - z) tanh(u_a + r y_a), z and r from u + y; y = h U + b."""
+    one = splat(ONE)
+    for n in range(0, padded, WIDTH):
+        update = sigmoid(load(u, i + n) + load(y, j + n))
+        reset = sigmoid(load(u, i + padded + n) + load(y, j + padded + n))
+        recurrent = load(y, j + 2 * padded + n)
+        candidate = tanh(load(u, i + 2 * padded + n) + reset * recurrent)
+        store(kept, at + n, update)
+        store(kept, at + padded + n, reset)
+        store(kept, at + 2 * padded + n, candidate)
+        store(kept, at + 3 * padded + n, recurrent)
+        store(h, k + n, update * load(h, k + n) + (one - update) * candidate)
+
+
+@njit(forceinline=True)
+def gru_row_back(kept, at, h, j, dh, d, carry, k, dy, du, i, padded):
+    """From dh of a row's new h to du, dy, and in `carry` what goes past y to its old."""
+    one = splat(ONE)
+    for n in range(0, padded, WIDTH):
+        update, reset = load(kept, at + n), load(kept, at + padded + n)
+        candidate = load(kept, at + 2 * padded + n)
+        d_h = load(dh, d + n)
+        d_candidate = d_h * (one - update) * (one - candidate * candidate)
+        d_update = d_h * (load(h, j + n) - candidate) * update * (one - update)
+        recurrent = load(kept, at + 3 * padded + n)
+        d_reset = d_candidate * recurrent * reset * (one - reset)
+        store(du, i + n, d_update)
+        store(dy, i + n, d_update)
+        store(du, i + padded + n, d_reset)
+        store(dy, i + padded + n, d_reset)
+        store(du, i + 2 * padded + n, d_candidate)
+        store(dy, i + 2 * padded + n, d_candidate * reset)
+        store(carry, k + n, d_h * update)

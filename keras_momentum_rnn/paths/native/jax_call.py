@@ -1,0 +1,179 @@
+"""The native kernel as an operation of JAX."""
+
+import ctypes
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from keras_momentum_rnn.paths.native import kernel, xla_ffi
+
+
+def run_cell(problem, x, weights, states):
+    """Return h at all times and the final states, for `run.run_native`."""
+    W, b, U, side = weights
+    nothing = jnp.zeros(W.shape[-1], jnp.float32)
+    has_bias, has_side = b is not None, side is not None
+
+    def run_steps(W, b, U, side, x, *states):
+        return problem.run_steps(
+            x, W, b if has_bias else None, U, side if has_side else None, *states
+        )
+
+    lengths = problem.lengths
+    if lengths is None:
+        lengths = jnp.full(x.shape[0], x.shape[1], jnp.int32)
+    equation = problem.equation
+    constants = problem.mu, lengths
+    inputs = W, nothing if b is None else b, U, nothing if side is None else side, x, *states
+    (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
+    return outputs, list(finals)
+
+
+# (W, b, U, side bias, x, states) -> ((h at all times, final states), `Kept` as a list).
+# What a rule of differentiation runs may be differentiated again: it calls the function itself.
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def native_cell(equation, run_steps, constants, inputs):
+    _, _, U, _, x, *states = inputs
+    batch, time, _ = x.shape
+    shapes = [*equation.kept_shapes(batch, time, U.shape[0]), *(s.shape for s in states)]
+    outputs, *rest = call("forward", equation, shapes, *constants, *inputs)
+    return (outputs, tuple(rest[4:])), rest[:4]
+
+
+def native_cell_forward(equation, run_steps, constants, inputs):
+    results, kept = native_cell(equation, run_steps, constants, inputs)
+    return (results, kept), (constants, inputs, results[0], kept)
+
+
+def native_cell_backward(equation, run_steps, residuals, cotangents):
+    # What is kept is a function of the inputs, which `native_gradients` accounts for.
+    d_results, _ = cotangents
+    return None, native_gradients(equation, run_steps, residuals, d_results)
+
+
+native_cell.defvjp(native_cell_forward, native_cell_backward)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def native_gradients(equation, run_steps, residuals, d_results):
+    """Return the gradients of the inputs; their own are those of the cell's own steps."""
+    constants, inputs, outputs, kept = residuals
+    d_outputs, d_finals = d_results
+    gradients = call(
+        "backward", equation, [i.shape for i in inputs],
+        *constants, *inputs, outputs, *kept, d_outputs, *d_finals,
+    )  # fmt: skip
+    return tuple(gradients)
+
+
+def native_gradients_forward(equation, run_steps, residuals, d_results):
+    gradients = native_gradients(equation, run_steps, residuals, d_results)
+    return gradients, (residuals, d_results)
+
+
+def native_gradients_backward(equation, run_steps, residuals, d_gradients):
+    (_, inputs, outputs, kept), d_results = residuals
+
+    def gradients(inputs, d_results):
+        _, pull_back = jax.vjp(lambda inputs: run_steps(*inputs), inputs)
+        d_outputs, d_finals = d_results
+        return pull_back((d_outputs, list(d_finals)))[0]
+
+    _, pull_back = jax.vjp(gradients, inputs, d_results)
+    d_inputs, d_d_results = pull_back(d_gradients)
+    nothing = jax.tree.map(jnp.zeros_like, (outputs, kept))
+    return (None, d_inputs, *nothing), d_d_results
+
+
+native_gradients.defvjp(native_gradients_forward, native_gradients_backward)
+
+
+# The calls of XLA
+
+
+def forward_on_arrays(numbers, mu, lengths, W, b, U, side, x, *states_and_results):
+    count = (len(states_and_results) - 5) // 2
+    states, results = states_and_results[:count], states_and_results[count:]
+    finals, _ = kernel.forward(
+        equation_of(numbers, mu), x, [W, b, U, side], states, lengths, results[:5]
+    )
+    for result, final in zip(results[5:], finals):
+        result[...] = final
+
+
+def backward_on_arrays(numbers, mu, lengths, W, b, U, side, x, *others):
+    # The states, `Kept`, the gradients of h and of the states; those of all inputs, to write.
+    count = (len(others) - 11) // 3
+    states, kept, others = others[:count], others[count : count + 5], others[count + 5 :]
+    d_outputs, d_finals, results = others[0], others[1 : count + 1], others[count + 1 :]
+    _, d_weights, d_states = kernel.backward(
+        equation_of(numbers, mu), x, [W, b, U, side], states, lengths, kernel.Kept(*kept),
+        d_outputs, d_finals, dx=results[4],
+    )  # fmt: skip
+    for result, gradient in zip([*results[:4], *results[5:]], [*d_weights, *d_states]):
+        result[...] = gradient
+
+
+CELLS, KINDS = tuple(kernel.CELLS), tuple(kernel.KINDS)
+
+
+def numbers_of(equation):
+    """Return an `Equation` as an array, without its mu."""
+    cell, kind = CELLS.index(equation.cell), KINDS.index(equation.kind)
+    numbers = equation.gain, equation.factor, equation.beta, equation.epsilon
+    return np.array([cell, kind, *numbers], np.float32)
+
+
+def equation_of(numbers, mu):
+    cell, kind, *numbers = numbers
+    return kernel.Equation(CELLS[int(cell)], KINDS[int(kind)], *map(float, numbers), mu)
+
+
+FUNCTIONS = {"forward": forward_on_arrays, "backward": backward_on_arrays}
+
+
+def call(name, equation, shapes, *arguments):
+    """Return what a function on arrays writes to its results, of these shapes."""
+    results = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    arguments = numbers_of(equation), *arguments
+    if by_ffi():
+        target = f"keras_momentum_rnn.native.{name}"
+        return jax.ffi.ffi_call(target, results, vmap_method="sequential")(*arguments)
+
+    def written(*arguments):
+        arrays = [np.empty(result.shape, np.float32) for result in results]
+        FUNCTIONS[name](*map(np.asarray, arguments), *arrays)
+        return arrays
+
+    return jax.pure_callback(written, results, *arguments, vmap_method="sequential")
+
+
+@functools.cache
+def by_ffi():
+    """Register the functions with XLA; return whether this version of it can call them."""
+    for name, function in {**FUNCTIONS, "test": double}.items():
+        handler = xla_ffi.handler(function)
+        HANDLERS.append(handler)
+        address = ctypes.cast(handler, ctypes.c_void_p).value
+        jax.ffi.register_ffi_target(
+            f"keras_momentum_rnn.native.{name}", jax.ffi.pycapsule(address), platform="cpu"
+        )
+    numbers = np.arange(3, dtype=np.float32)
+    shape = jax.ShapeDtypeStruct(numbers.shape, numbers.dtype)
+    try:
+        with jax.ensure_compile_time_eval():
+            doubled = jax.ffi.ffi_call("keras_momentum_rnn.native.test", shape)(numbers)
+            return np.array_equal(doubled, 2 * numbers)
+    except Exception:  # of whatever kind: then the slower way is taken
+        return False
+
+
+HANDLERS = []  # XLA calls them for as long as the process lives.
+
+
+def double(numbers, result):
+    result[...] = 2 * numbers

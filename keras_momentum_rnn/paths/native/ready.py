@@ -1,0 +1,66 @@
+"""Whether the native kernel can run here."""
+
+import functools
+import importlib.util
+import os
+import sys
+import threading
+import warnings
+
+SWITCH = "KERAS_MOMENTUM_RNN_NATIVE"
+# Compiled code comes from the disk in less time than this; then nothing need be said.
+PATIENCE = 2.0
+
+_failed = threading.Event()
+
+
+def absence():
+    """Return the reason why there is no native kernel, or None."""
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
+    if not numba_is_installed():
+        return "numba is not installed (extra `cpu`)"
+    if _failed.is_set():
+        return "the native kernel does not compile here"
+    return None
+
+
+@functools.cache
+def numba_is_installed():
+    return importlib.util.find_spec("numba") is not None
+
+
+@functools.cache
+def compiles():
+    """Compile the kernel, or read it from the disk; return whether it runs.
+
+    Numba keeps compiled code in the folder of the source, or where that is not writable in
+    the user's cache folder, or where `NUMBA_CACHE_DIR` says.
+    """
+    timer = threading.Timer(PATIENCE, say_what_takes_time)
+    timer.daemon = True
+    timer.start()
+    try:
+        from keras_momentum_rnn.paths.native.kernel import try_out
+
+        try_out()
+    except Exception as error:
+        _failed.set()
+        warnings.warn(
+            "The native kernel does not compile here; layers take other paths. "
+            f"{type(error).__name__}: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    finally:
+        timer.cancel()
+    return True
+
+
+def say_what_takes_time():
+    print(
+        "keras_momentum_rnn compiles its native kernel, once on this machine: about 10 s",
+        file=sys.stderr,
+        flush=True,
+    )

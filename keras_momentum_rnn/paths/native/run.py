@@ -1,0 +1,97 @@
+"""A sequence on the native kernel."""
+
+import importlib
+from dataclasses import dataclass
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn.paths.filtered import unmasked
+from keras_momentum_rnn.paths.masks import spread_out
+from keras_momentum_rnn.paths.native.kernel import Equation
+from keras_momentum_rnn.paths.steps import scan_steps
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the kernel computes, beside its inputs.
+
+    Attributes:
+        cell: the cell, whose own steps are the definition.
+        equation: a `kernel.Equation` without its mu.
+        mu: float32 tensor `(1 or batch, time)`.
+        counters: list of a counting rule's counter at the first step.
+        lengths: int tensor `(batch,)`, after how many steps each sample ends, or None.
+    """
+
+    cell: object
+    equation: Equation
+    mu: object
+    counters: list
+    lengths: object
+
+    def run_steps(self, x, W, b, U, side, *states):
+        """Run the cell's own steps. Return h at all times and the final states.
+
+        They are operations that every derivative and transform knows.
+        """
+        u = x @ W if b is None else x @ W + b
+        mask = None
+        if self.lengths is not None:
+            time = ops.arange(ops.shape(x)[1], dtype="int32")
+            mask = time < ops.expand_dims(self.lengths, 1)
+        step = self.cell.step_from_projection(weights=[U, side])
+        outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=mask)
+        return outputs, finals[: len(states)]
+
+
+def run_native(cell, sequence, plan):
+    """Run a sequence; the slots may start anywhere.
+
+    Args:
+        cell: an LSTM or GRU cell whose rule is linear, scaled or none.
+        sequence: a `run.Sequence`.
+        plan: a `Plan`.
+
+    Returns:
+        h at all times, `(batch, time, units)`, and the final states.
+    """
+    x, mask = sequence.x, sequence.mask
+    if sequence.training and cell.dropout:
+        x = x * ops.expand_dims(cell.get_dropout_mask(x[:, 0]), 1)
+    x, steps = unmasked(x, mask)
+    states, counters = sequence.states, []
+    if cell.rule.linear:
+        own, (v, *counters) = cell.split(states)
+        states = [*own, v]
+    lengths = None if mask is None else steps[:, 0]
+    problem = Problem(cell, *equation_and_mu(cell, x, counters), counters, lengths)
+    weights = [cell.kernel, cell.input_bias, cell.recurrent_kernel, cell.recurrent_side_bias]
+    weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
+    outputs, finals = operation()(problem, x, weights, states)
+    counters = [cell.rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in counters]
+    if not sequence.all_outputs:
+        outputs = ops.expand_dims(finals[0], 1)
+    elif mask is not None:
+        outputs = spread_out(outputs, sequence.states[0], mask)
+    return outputs, [*finals, *counters]
+
+
+def operation():
+    """Return the kernel as an operation of the active backend."""
+    name = f"keras_momentum_rnn.paths.native.{keras.config.backend()}_call"
+    return importlib.import_module(name).run_cell
+
+
+def equation_and_mu(cell, x, counters):
+    """Return a `kernel.Equation` and mu at each step, `(1 or batch, time)`."""
+    name, rule = cell.recurrence_name, cell.rule
+    if rule.scaled:
+        mu, gain, factor = rule.scaling
+        equation = Equation(name, "scaled", gain, factor, rule.beta, rule.epsilon)
+        return equation, ops.full((1, 1), mu, dtype="float32")
+    if not rule.linear:
+        return Equation(name), ops.zeros((1, 1), dtype="float32")
+    time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
+    mu, gain = rule.coefficients(*[t + time for t in counters] or [None])
+    return Equation(name, "linear", gain), mu * ops.ones_like(time)

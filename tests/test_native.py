@@ -1,0 +1,395 @@
+"""The native kernel: its numbers on every shape, and that it harms no process it runs in."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from unittest import mock
+
+import keras
+import numpy as np
+import pytest
+from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients
+from masks import MASKS
+from speed import slow_unless
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn.paths.native import ready
+
+numba = pytest.importorskip("numba", reason="the native kernel needs it")
+
+from keras_momentum_rnn.paths.native import kernel, threads  # noqa: E402
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ("MomentumLSTM", "NAGLSTM", "AdamLSTM", "RMSPropLSTM", "SRGRU", "AdamGRU")
+
+
+def pair(layer_class, shape, units=4, **options):
+    """Two layers alike, but that the second one steps."""
+    options = {"return_sequences": True, "return_state": True, **options}
+    layers = [layer_class(units, **options) for _ in range(2)]
+    for layer in layers:
+        layer.build(shape)
+    # Of many units with large weights every rounding error would grow.
+    randomise(layers[0], np.random.default_rng(0), scale=min(0.4, units**-0.5))
+    layers[1].set_weights(layers[0].get_weights())
+    layers[1].use_cudnn = False
+    return layers
+
+
+def compare(layers, shape, mask=None, tolerance=1e-5):
+    """Compare results and gradients of the two in training, from states that are not zero."""
+    batch, length, _ = shape
+    rng = np.random.default_rng(1)
+    x, units = normal(rng, *shape), layers[0].units
+    sizes = layers[0].state_size
+    counter = np.arange(batch, dtype="float32")[:, None] % 5
+    states = [
+        np.abs(normal(rng, batch, s)) if s > 1 or i < 2 else counter
+        for i, s in enumerate(sizes)
+    ]
+    cotangents = [normal(rng, batch, length, units), *(normal(rng, batch, s) for s in sizes)]
+    call = {"training": True} if mask is None else {"training": True, "mask": mask}
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, states, **call) for layer in layers
+    )
+    for one, other in zip(fast, exact):
+        assert_close(one, other, tolerance)
+    counted = (
+        f"state{len(sizes) - 1}" if getattr(layers[0].cell.rule, "counts", False) else None
+    )
+    for name, expected in by_step.items():
+        # Nobody learns a number of steps.
+        if name != counted:
+            assert_close(by_fast[name], expected, 10 * tolerance)
+
+
+SHAPES = {
+    # Rows and columns that fill no tile, one sample and many, more steps than one chunk has.
+    "one": ((1, 1, 1), 1),
+    "ragged": ((3, 9, 5), 5),
+    "wide": ((7, 5, 35), 37),
+    "long": ((2, 150, 2), 16),
+    "many": ((257, 4, 3), 19),
+    "chunks": ((5, 40, 2), 130),
+}
+
+
+def shape_rows():
+    for name in LAYERS:
+        for shape in SHAPES:
+            quick = BACKEND == "torch" or (name, shape) in {
+                ("AdamLSTM", "ragged"),
+                ("SRGRU", "wide"),
+            }
+            yield slow_unless(quick, name, shape, id=f"{name}-{shape}")
+
+
+@pytest.mark.parametrize("name, shape", shape_rows())
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    shape, units = SHAPES[shape]
+    layers = pair(getattr(kmr, name), shape, units)
+    assert layers[0].plan(training=True).path == "native"
+    # Adam divides by the root of m, and multiplies what a small u was rounded by.
+    tolerance = 1e-4 if layers[0].cell.rule.scaled else 1e-5
+    compare(layers, shape, tolerance=tolerance)
+    compare(layers, shape, MASKS["dead_row"](*shape[:2]), tolerance)
+
+
+def test_a_batch_of_no_samples():
+    layer = pair(kmr.AdamLSTM, (None, None, 3))[0]
+    outputs, *states = layer(np.zeros((0, 5, 3), "float32"), training=True)
+    assert outputs.shape == (0, 5, 4) and all(s.shape[0] == 0 for s in states)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU"])
+def test_what_is_not_finite_stays_in_its_own_sample(name, value):
+    layer = pair(getattr(kmr, name), (9, 6, 3))[0]
+    x = normal(np.random.default_rng(0), 9, 6, 3)
+    sound, *_ = map(array, layer(x, training=True))
+    x[4, 2, 1] = value
+    outputs, *_ = map(array, layer(x, training=True))
+    others = np.arange(9) != 4
+    assert np.array_equal(outputs[others], sound[others])
+    assert np.array_equal(outputs[4, :2], sound[4, :2])
+    if np.isnan(value):
+        assert np.isnan(outputs[4, 2:]).all()
+
+
+TILES = """
+import sys
+import llvmlite.binding
+import numpy as np
+from numba import njit
+njit(lambda: 0)  # reads the features for itself
+from keras_momentum_rnn.paths.native import vectors
+features = llvmlite.binding.get_host_cpu_features
+if "narrow" in sys.argv:
+    llvmlite.binding.get_host_cpu_features = dict
+from keras_momentum_rnn.paths.native import products
+llvmlite.binding.get_host_cpu_features = features
+from keras_momentum_rnn.paths.native import kernel
+rng = np.random.default_rng(0)
+normal = lambda *shape: rng.normal(size=shape).astype("float32")
+weights = [normal(5, 76), normal(76), normal(19, 76), normal(76)]
+states = [normal(7, 19), normal(7, 19), normal(7, 76), normal(7, 76) ** 2]
+x = normal(7, 12, 5)
+equation = kernel.Equation("lstm", "scaled", 0.6, 1.1, 0.9, 1e-3)
+finals, kept = kernel.forward(equation, x, weights, states)
+dx, by_weights, by_states = kernel.backward(
+    equation, x, weights, states, None, kept, kept.h, finals)
+np.savez(sys.argv[1], products.VECTORS, kept.h, *finals, dx, *by_weights, *by_states)
+"""
+
+
+@pytest.mark.slow
+def test_the_tile_of_other_processors(tmp_path):
+    """AVX2 and NEON take another. Forced here, in a process that compiles the kernel anew."""
+    for name in ("own", "narrow"):
+        in_a_process(
+            TILES, str(tmp_path / name), name, NUMBA_CACHE_DIR=str(tmp_path / "cache" / name)
+        )
+    own, narrow = (
+        list(np.load(tmp_path / f"{name}.npz").values()) for name in ("own", "narrow")
+    )
+    assert narrow[0] == 1
+    for one, other in zip(own[1:], narrow[1:]):
+        assert_close(other, one, 1e-4)
+
+
+def in_a_process(code, *arguments, **environment):
+    """Return what a Python program prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+# Whether it can run
+
+
+def test_numba_is_imported_by_the_first_run_alone():
+    code = """
+import sys
+import keras_momentum_rnn as kmr
+layer = kmr.MomentumLSTM(4)
+print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
+"""
+    assert "native False" in in_a_process(code)
+
+
+@pytest.mark.parametrize("how", ["switched off", "not installed"])
+def test_without_it_everything_is_as_before(how, monkeypatch):
+    if how == "switched off":
+        monkeypatch.setenv(ready.SWITCH, "0")
+    else:
+        monkeypatch.setattr(ready, "numba_is_installed", lambda: False)
+    layers = pair(kmr.MomentumLSTM, (3, 9, 5))
+    plan = layers[0].plan(training=True)
+    assert plan.path == ("fused" if BACKEND == "torch" else "filter")
+    assert (
+        "KERAS_MOMENTUM_RNN_NATIVE=0" if how == "switched off" else "extra `cpu`"
+    ) in plan.reason
+    compare(layers, (3, 9, 5))
+
+
+def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
+    layer, step = pair(kmr.AdamLSTM, (3, 9, 5))
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    monkeypatch.setattr(ready, "_failed", threading.Event())
+    ready.compiles.cache_clear()
+    broken = mock.patch.object(kernel, "try_out", side_effect=RuntimeError("no such target"))
+    with broken, pytest.warns(RuntimeWarning, match="does not compile here.*no such target"):
+        first = layer(x, training=True)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = layer(x, training=True)[0]
+    assert "does not compile here" in layer.plan(training=True).reason
+    ready.compiles.cache_clear()
+    for outputs in (first, again):
+        assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
+
+
+@pytest.mark.slow
+def test_a_cold_start_says_what_it_does(tmp_path):
+    code = """
+import numpy as np
+from keras_momentum_rnn.paths.native import ready
+ready.PATIENCE = 0.5
+print(ready.compiles(), ready.compiles())
+"""
+    cold = in_a_process(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert cold.count("compiles its native kernel, once on this machine") == 1
+    assert "True True" in cold and list(tmp_path.rglob("*.nbi"))
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA is a choice on TensorFlow alone")
+def test_a_model_for_xla_is_compiled_without_it():
+    model = keras.Sequential([keras.Input((5, 3)), kmr.MomentumLSTM(4), keras.layers.Dense(1)])
+    with pytest.warns(UserWarning, match="jit_compile"):
+        model.compile("sgd", "mse", jit_compile=True)
+    model.fit(np.zeros((4, 5, 3)), np.zeros((4, 1)), verbose=0)
+    assert not model.jit_compile
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
+    from keras_momentum_rnn.paths.native import jax_call
+
+    assert jax_call.by_ffi()
+    monkeypatch.setattr(jax_call, "by_ffi", lambda: False)
+    compare(pair(kmr.AdamLSTM, (3, 9, 5)), (3, 9, 5), MASKS["holes"](3, 9), tolerance=1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_jax_transforms_in_training():
+    import jax
+
+    fast, step = pair(kmr.AdamGRU, (3, 9, 5), return_sequences=False, return_state=False)
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+
+    def functions(layer):
+        rest = [v.value for v in layer.non_trainable_variables]
+        weights = [v.value for v in layer.trainable_variables]
+
+        def loss(weights, x):
+            outputs, _ = layer.stateless_call(weights, rest, x, training=True)
+            return (outputs**2).sum()
+
+        def penalty(weights):
+            return (jax.grad(loss, 1)(weights, x) ** 2).sum()
+
+        def over_time(total, part):
+            return total + loss(weights, part), None
+
+        parts = np.stack([x, 2 * x])
+        return (
+            jax.vmap(jax.grad(loss), (None, 0))(weights, x[:, None]),
+            jax.jit(jax.grad(penalty))(weights),
+            jax.jit(jax.vmap(jax.grad(loss, 1), (None, 0)))(weights, parts),
+            jax.lax.scan(over_time, 0.0, parts)[0],
+            jax.grad(jax.checkpoint(loss))(weights, x),
+        )
+
+    for one, other in zip(jax.tree.leaves(functions(fast)), jax.tree.leaves(functions(step))):
+        assert_close(array(one), array(other), 1e-4)
+    with pytest.raises(TypeError, match="forward-mode"):
+        weights = [v.value for v in fast.trainable_variables]
+        rest = [v.value for v in fast.non_trainable_variables]
+        jax.jvp(lambda x: fast.stateless_call(weights, rest, x, training=True)[0], (x,), (x,))
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+def test_torch_second_derivatives_in_float32():
+    import torch
+
+    fast, step = pair(kmr.AdamLSTM, (3, 9, 5), epsilon=1e-2)
+    penalties = []
+    for layer in (fast, step):
+        x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+        outputs, *_ = layer(x, training=True)
+        (by_x,) = torch.autograd.grad(outputs.square().sum(), x, create_graph=True)
+        weights = [v.value for v in layer.trainable_variables]
+        penalties.append(torch.autograd.grad(by_x.square().sum(), weights))
+    for one, other in zip(*penalties):
+        assert_close(array(one), array(other), 1e-4)
+
+
+# The process around it
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(BACKEND != "torch", reason="JAX and TensorFlow forbid a fork themselves")
+def test_a_forked_child_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    layer = pair(kmr.MomentumLSTM, (16, 5, 3))[0]
+    x = normal(np.random.default_rng(0), 16, 5, 3)
+    before = array(layer(x)[0])
+    child = os.fork()
+    if child == 0:
+        alike = False
+        try:
+            alike = np.array_equal(array(layer(x)[0]), before)
+        finally:
+            os._exit(0 if alike else 1)
+    for _ in range(300):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_two_models_in_two_threads(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    layers = [pair(kmr.AdamLSTM, (16, 9, 3), units)[0] for units in (4, 21)]
+    x = normal(np.random.default_rng(0), 16, 9, 3)
+    expected = [array(layer(x, training=True)[0]) for layer in layers]
+    wrong = []
+
+    def work(layer, expected):
+        for _ in range(30):
+            if not np.array_equal(array(layer(x, training=True)[0]), expected):
+                wrong.append(layer.name)
+
+    workers = [threading.Thread(target=work, args=pair) for pair in zip(layers, expected)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert not wrong and not any(worker.is_alive() for worker in workers)
+
+
+def test_an_interrupt_waits_for_all_threads():
+    written = []
+
+    def slowly(part):
+        if part:
+            time.sleep(0.3)
+            written.append(part)
+            return part
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_all(slowly, [0, 1, 2])
+    assert sorted(written) == [1, 2]
+    with pytest.raises(ValueError, match="of a part"):
+        threads.run_all(fail_on_two, [0, 1, 2])
+
+
+def fail_on_two(part):
+    if part == 2:
+        raise ValueError("of a part")
+
+
+@pytest.mark.slow
+def test_ten_thousand_calls_keep_no_memory():
+    import resource
+
+    layer = pair(kmr.AdamLSTM, (8, 5, 3), return_state=False)[0]
+    model = keras.Sequential([keras.Input((5, 3)), layer])
+    model.compile("sgd", "mse")
+    x, y = np.zeros((8, 5, 3), "float32"), np.zeros((8, 5, 4), "float32")
+
+    def peak(calls):
+        for _ in range(calls):
+            model.train_on_batch(x, y)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    first = peak(1000)
+    assert peak(9000) - first < 20_000  # kibibytes: 2 bytes a call
