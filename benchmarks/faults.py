@@ -31,6 +31,8 @@ import traceback
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# It would be loaded anew in every process, which takes longer than the run.
+os.environ["KERAS_MOMENTUM_RNN_NATIVE"] = "0"
 
 import keras
 import numpy as np
