@@ -31,6 +31,8 @@ import traceback
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# It would be loaded anew in every process, which takes longer than the run.
+os.environ["KERAS_MOMENTUM_RNN_NATIVE"] = "0"
 
 import keras
 import numpy as np
@@ -45,7 +47,7 @@ from keras_momentum_rnn.tuning import MomentumHyperModel, tune
 RESULTS = Path(__file__).parent / "results" / "faults.json"
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 BEFORE, MIDST = "before", "in the midst"
-LIMIT = 300  # seconds for one run
+LIMIT = 3600  # seconds for one run, on a machine that is busy with other work, too
 
 
 def comparison(folder):
