@@ -1,12 +1,17 @@
 """Files of every format, run in their own runtimes; export_matrix.py tries the whole matrix."""
 
 import json
+import warnings
 
 import export_matrix
 import exports
+import keras
 import numpy as np
 import pytest
 from exports import BACKEND, Cell, counterpart, is_keras
+from harness import assert_close
+
+from keras_momentum_rnn.streaming import initial_states, step_model
 
 RECORDED = export_matrix.read()
 # Each kind of layer and each form once, with all sizes open.
@@ -86,3 +91,59 @@ def test_results_are_json():
     for backend in RECORDED:
         path = export_matrix.RESULTS / f"{backend}.json"
         assert json.loads(path.read_text())["versions"]["keras"]
+
+
+def run_step(kind, path, names, inputs):
+    """Run a file of a step model once."""
+    if kind == "tf_saved_model":
+        import tensorflow as tf
+
+        loaded = tf.saved_model.load(path)
+        return [np.asarray(r) for r in loaded.serve(list(inputs))]
+    if kind == "torch":
+        import torch
+
+        module = torch.export.load(path).module()
+        return [r.detach().numpy() for r in module([torch.from_numpy(x) for x in inputs])]
+    if kind == "litert":
+        from ai_edge_litert.interpreter import Interpreter
+
+        # LiteRT has an order of its own, and names.
+        run = Interpreter(model_path=path).get_signature_runner()
+        outputs = run(**dict(zip(names, inputs, strict=True)))
+        return [outputs[name] for name in sorted(outputs, key=lambda n: int(n.split("_")[-1]))]
+    return exports.RUN[kind](path, *inputs)
+
+
+# Only from PyTorch does Keras write several inputs to OpenVINO; that reads ONNX files, too.
+STEP_FORMATS = {
+    "tensorflow": ("tf_saved_model", "onnx", "onnx in openvino", "litert"),
+    "jax": ("tf_saved_model", "onnx", "onnx in openvino"),
+    "torch": ("onnx", "onnx in openvino", "openvino", "torch"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STEP_FORMATS[BACKEND])
+@pytest.mark.parametrize("layer", ["LSTM", "MomentumLSTM", "AdamLSTM", "DTRIV", "MCRM"])
+def test_a_file_of_one_step_predicts_step_by_step(layer, kind, tmp_path):
+    if why := exports.missing(kind):
+        pytest.skip(why)
+    model = exports.model_of(Cell(layer, "sequences", kind, "batch and time"))
+    step = step_model(model)
+    x = exports.inputs_of(Cell(layer, "sequences", kind, "static"))
+    states = initial_states(step, len(x))
+    step([x[:, 0], *states])
+    path = str(tmp_path / f"step{exports.SUFFIX[kind]}")
+    specs = [
+        keras.InputSpec(shape=(len(x), *i.shape[1:]), dtype=i.dtype, name=i.name)
+        for i in step.inputs
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step.export(path, format=kind.split()[0], verbose=False, input_signature=[specs])
+    expected = model.predict(x, verbose=0)
+    names = [i.name for i in step.inputs]
+    for t in range(x.shape[1]):
+        y, *states = run_step(kind, path, names, [x[:, t], *states])
+        assert_close(y, expected[:, t], tolerance=exports.TOLERANCE)
