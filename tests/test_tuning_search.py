@@ -102,6 +102,25 @@ def test_a_third_of_bayesian_trials_is_random():
         assert made.num_initial_points == random
 
 
+def test_an_interrupted_bayesian_search_goes_on_with_the_same_trials(tmp_path):
+    """The trials after the random ones, too: keras-tuner forgets what it draws them from."""
+
+    class Rugged(Scripted):
+        """With many best places, so that it matters where a search for one begins."""
+
+        def fit(self, hp, *args, **kwargs):
+            super().fit(hp, *args, **kwargs)
+            return {"score": float(np.sin(40 * score_of(hp.values)))}
+
+    options = {"strategy": "bayesian", "max_trials": 8}
+    whole = search(tmp_path / "whole", hypermodel=Rugged(), **options)
+    with pytest.raises(KeyboardInterrupt):
+        broken = Rugged({5: fail(KeyboardInterrupt())})
+        search(tmp_path / "broken", hypermodel=broken, **options)
+    resumed = search(tmp_path / "broken", hypermodel=Rugged(), **options)
+    assert numbers(resumed) == numbers(whole)
+
+
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
 def test_first_trials_come_first(strategy, tmp_path):
     first = [{"layer": "MomentumLSTM", "momentum": 0.3}, {"layer": "LSTM", "step_size": 1.5}]
