@@ -36,10 +36,15 @@ def main():
 
 
 def read():
-    """Return the committed results: a dict by backends of dicts by the ids of cells."""
+    """Return the committed results: a dict by backends of dicts by the ids of cells.
+
+    A backend on which the matrix was not run yet has none.
+    """
+    paths = {backend: RESULTS / f"{backend}.json" for backend in BACKENDS}
     return {
-        backend: json.loads((RESULTS / f"{backend}.json").read_text())["cells"]
-        for backend in BACKENDS
+        backend: json.loads(path.read_text())["cells"]
+        for backend, path in paths.items()
+        if path.exists()
     }
 
 

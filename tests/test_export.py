@@ -38,6 +38,8 @@ def representatives():
 @pytest.mark.parametrize("cell", representatives())
 def test_a_file_does_what_the_table_says(cell, tmp_path):
     outcome = exports.tried(cell, tmp_path)
+    if BACKEND not in RECORDED:
+        pytest.skip(f"the matrix was not run on {BACKEND}: {outcome}")
     assert outcome["result"] == RECORDED[BACKEND][cell.id]["result"], outcome
 
 
