@@ -1,6 +1,7 @@
 """Time layers with and without the native kernel, beside the LSTM of the backend.
 
     KERAS_BACKEND=jax python benchmarks/native.py
+    KERAS_BACKEND=jax python benchmarks/native.py --memory
 
 All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
 torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
@@ -10,6 +11,7 @@ kernel. Results join benchmarks/results/native.json, by backend, case and layer:
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
     floor                        milliseconds of the step's products alone, at the peak below
     peak                         GFLOP/s of a product of large matrices, by NumPy
+    memory                       megabytes a sample that training takes: baseline and native
     case, rounds, threads, versions, load (the load average before and after)
 
 Beside other work a heavier layer looks better than it is: above a load average of 0.5 nothing
@@ -26,7 +28,7 @@ LOAD = os.getloadavg()  # before a backend begins, which is work too
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-from measure import SIZES, contestant, ratio, timed  # noqa: E402
+from measure import SIZES, contestant, peak_apart, ratio, timed  # noqa: E402
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
 from keras_momentum_rnn.paths.native.ready import SWITCH  # noqa: E402
@@ -66,7 +68,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--busy", action="store_true", help="measure beside other work")
+    parser.add_argument("--memory", action="store_true", help="measure that, in `main`, alone")
     options = parser.parse_args()
+    if options.memory:
+        add_memory()
+        return
     if LOAD[0] > MOST_LOAD and not options.busy:
         sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
     backend = keras.config.backend()
@@ -87,10 +93,28 @@ def main():
         write_json(RESULTS, results)
 
 
-def measured(layer, case, rounds, peak):
+def add_memory():
+    """Add to results that are there what the steps of `main` take; it needs no idle machine."""
+    results = read_results(RESULTS, {})
+    case, _, layers = CASES["main"]
+    rows = results[keras.config.backend()]["main"]["layers"]
+    os.environ[SWITCH] = "1"
+    for layer in layers:
+        names = {"baseline": baseline_of(layer)[0], "native": layer}
+        rows[layer]["memory"] = {what: peak_apart(n, case) for what, n in names.items()}
+        print(layer, rows[layer]["memory"], flush=True)
+    write_json(RESULTS, results)
+
+
+def baseline_of(layer):
+    """Return the label of the plain layer, and how many times as wide as h its drive is."""
     of_keras, of_torch, gates = next(k for end, k in KINDS.items() if layer.endswith(end))
     on_torch = keras.config.backend() == "torch"
-    baseline = f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}"
+    return f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}", gates
+
+
+def measured(layer, case, rounds, peak):
+    baseline, gates = baseline_of(layer)
     contestants = [
         Switched(baseline, case, False),
         Switched(layer, case, False),
