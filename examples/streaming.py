@@ -83,7 +83,9 @@ def trained(files, options):
             keras.layers.Dense(10, activation="softmax"),
         ]
     )
-    model.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy", ["accuracy"])
+    model.compile(
+        keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy", metrics=["accuracy"]
+    )
     history = model.fit(x, y, batch_size=32, epochs=options.epochs, verbose=0).history
     print(f"Trained on {len(files)} files, accuracy there {history['accuracy'][-1]:.2f}")
     return model

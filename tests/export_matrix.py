@@ -36,15 +36,12 @@ def main():
 
 
 def read():
-    """Return the committed results: a dict by backends of dicts by the ids of cells.
-
-    A backend on which the matrix was not run yet has none.
-    """
-    paths = {backend: RESULTS / f"{backend}.json" for backend in BACKENDS}
+    """Return the recorded results: a dict by backends of dicts by the ids of cells."""
+    files = {backend: RESULTS / f"{backend}.json" for backend in BACKENDS}
     return {
-        backend: json.loads(path.read_text())["cells"]
-        for backend, path in paths.items()
-        if path.exists()
+        backend: json.loads(file.read_text())["cells"]
+        for backend, file in files.items()
+        if file.exists()
     }
 
 
@@ -58,9 +55,14 @@ def one_format(name):
 
 
 def all_formats():
-    """Try each format in a process of its own: a converter may end it."""
+    """Try each format in a process of its own: a converter may end it.
+
+    What is there is kept format by format, so that a run that was stopped counts.
+    """
     import exports
 
+    path = RESULTS / f"{exports.BACKEND}.json"
+    RESULTS.mkdir(exist_ok=True)
     found = {}
     for name in exports.FORMATS:
         command = [sys.executable, __file__, "--format", name]
@@ -70,10 +72,8 @@ def all_formats():
         if ended.returncode:
             raise RuntimeError(f"{name} ended early:\n{ended.stderr[-2000:]}")
         print(f"{name}: {len(lines)} cells", flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{exports.BACKEND}.json"
-    record = {"versions": exports.versions(), "cells": found}
-    path.write_text(json.dumps(record, indent=1) + "\n")
+        record = {"versions": exports.versions(), "cells": found}
+        path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def surroundings():

