@@ -210,6 +210,30 @@ def test_without_it_everything_is_as_before(how, monkeypatch):
     compare(layers, (3, 9, 5))
 
 
+def test_on_another_device_it_is_absent(monkeypatch):
+    """A TPU is no GPU, and no memory of the CPU either."""
+    monkeypatch.setattr(ready, "computes_on_host", lambda: False)
+    plan = kmr.MomentumLSTM(4).plan(features=3, training=True)
+    assert plan.path != "native" and "not in the memory of the CPU" in plan.reason
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+def test_a_state_that_is_changed_does_not_reach_the_gradient():
+    import torch
+
+    gradients = []
+    for changes in (False, True):
+        layer = pair(kmr.MomentumLSTM, (3, 9, 5), units=16)[0]
+        x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+        outputs, h, c, v = layer(x, training=True)
+        if changes:
+            for state in (h, c, v):
+                state.detach().zero_()
+        outputs.sum().backward()
+        gradients.append(array(x.grad))
+    assert np.array_equal(*gradients)
+
+
 def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
     layer, step = pair(kmr.AdamLSTM, (3, 9, 5))
     x = normal(np.random.default_rng(0), 3, 9, 5)

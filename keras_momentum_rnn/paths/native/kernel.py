@@ -194,7 +194,8 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     if batch:
         run_all(run, shares(batch))
     if equation.cell == "lstm":
-        padded = padded._replace(c=kept.c[-1])
+        # A copy: what a caller does to his state must not reach what is kept.
+        padded = padded._replace(c=kept.c[-1].copy())
     return own_shapes(padded, equation, len(states), shape), kept
 
 
