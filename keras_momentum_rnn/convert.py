@@ -5,11 +5,17 @@ import tempfile
 import warnings
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.arguments import UNLISTED, keyword_parameters
+from keras_momentum_rnn.causal_filters import (
+    causal_filter,
+    check_exact,
+    copy_behind_filter,
+    known,
+)
 from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.rule_differences import changes_the_drive, difference
 
 
 def from_keras(layer_or_model, layer_class, **numbers):
@@ -57,17 +63,23 @@ def from_keras(layer_or_model, layer_class, **numbers):
     return _FromKeras(layer_class, numbers).run(layer_or_model)
 
 
-def to_keras(layer_or_model):
+def to_keras(layer_or_model, exact=False):
     """Copy one of our layers, or a model with every such layer in it, into Keras's own.
 
     The inverse of `from_keras`, which says what is kept. The rule, its numbers and slots are
     dropped: the copy computes what the original does only where the rule changes nothing,
-    as at momentum 0 and step size 1, and a warning says where it does not. A recurrent bias
-    is added to the bias, which for the plain layer is the same function.
+    as at momentum 0 and step size 1. A warning says where it does not, and by how much on
+    random sequences. A recurrent bias is added to the bias, which for the plain layer is the
+    same function.
+
+    With `exact=True` a linear rule (heavy ball, NAG, scheduled restart) becomes a small filter
+    of Keras layers in front of the plain layer, and the copy predicts what the original does:
+    in any runtime with a fused LSTM or GRU. For a layer alone the copy is then a model.
 
     Args:
         layer_or_model: one of our layers, a wrapper of it, or a Sequential or Functional
             model. Unbuilt layers give unbuilt layers.
+        exact: bool, whether the copy must predict what the original does. Defaults to `False`.
 
     Returns:
         A new layer or model of the same structure, of the classes `keras_layer`.
@@ -76,7 +88,10 @@ def to_keras(layer_or_model):
         ValueError: if there is no layer to convert, if one sits in a subclassed model, which
             has no graph to copy, or if one has no Keras counterpart: a momentum on the
             recurrent product (`SRLSTM(formulation="released")`), or a slot used in the graph
-            other than as a part of `initial_state`.
+            other than as a part of `initial_state`. With `exact`, also if a rule is not heavy
+            ball, NAG, a restart of at most 512 steps or linear without counting, or learns;
+            if a layer is unbuilt, wrapped, stateful, goes backwards or takes slots
+            in its `initial_state`.
 
     Example:
 
@@ -89,7 +104,7 @@ def to_keras(layer_or_model):
     plain = convert.to_keras(layer)  # a keras.layers.LSTM
     ```
     """
-    return _ToKeras().run(layer_or_model)
+    return _ToKeras(exact).run(layer_or_model)
 
 
 class _Slot(str):
@@ -258,18 +273,69 @@ class _FromKeras(_Conversion):
 class _ToKeras(_Conversion):
     wanted = "layer of keras_momentum_rnn"
 
+    def __init__(self, exact=False):
+        super().__init__()
+        # The filters in front of new layers, by the ids of these.
+        self.exact, self.filters = exact, {}
+
+    def run(self, layer):
+        new = super().run(layer)
+        for plain in self.clones.values():
+            ours = self.origins[id(plain)]
+            if self.converts(ours) and not self.exact and changes_the_drive(ours.rule):
+                warnings.warn(difference(ours, plain), stacklevel=3)
+        if id(new) in self.filters:
+            x = keras.Input((None, layer.cell.kernel.shape[0]), dtype=layer.compute_dtype)
+            return keras.Model(x, new(self.filters[id(new)](x)), name=layer.name)
+        return new
+
+    def rebuilt(self, layer):
+        if not self.exact:
+            return super().rebuilt(layer)
+        if _inside(layer) and not _has_graph(layer) and self.holds(layer):
+            check_exact(layer, {"is wrapped": True})
+        if not self.converts(layer) or not changes_the_drive(layer.rule):
+            return super().rebuilt(layer)
+        _with_counterpart(layer)
+        check_exact(
+            layer,
+            {
+                "has a rule that is not linear": not layer.rule.linear,
+                "has a rule without such a filter": not known(layer.rule),
+                "is unbuilt": not layer.built,
+                "is stateful": layer.stateful,
+                "goes backwards": layer.go_backwards,
+            },
+        )
+        new = self.counterpart(layer)
+        new.build((None, None, layer.cell.kernel.shape[0] + 1))
+        self.filters[id(new)] = causal_filter(layer)
+        return new
+
+    def sequential(self, model):
+        new = super().sequential(model)
+        layers = [[self.filters[id(x)]] if id(x) in self.filters else [] for x in new.layers]
+        if not any(layers):
+            return new
+        parts = [part for f, layer in zip(layers, new.layers) for part in (*f, layer)]
+        return keras.Sequential([keras.Input(model.input_shape[1:]), *parts], name=model.name)
+
+    def called(self, new, *args, **kwargs):
+        if id(new) in self.filters:
+            states = keras.tree.flatten(kwargs.get("initial_state") or args[1:2])
+            own = self.origins[id(new)].cell.own_state_count
+            check_exact(
+                self.origins[id(new)],
+                {"takes slots in its `initial_state`": len(states) > own},
+            )
+            args = (self.filters[id(new)](args[0]), *args[1:])
+        return super().called(new, *args, **kwargs)
+
     def converts(self, layer):
         return isinstance(layer, RuleLayer)
 
     def counterpart(self, layer):
         keras_class = _with_counterpart(layer).keras_layer
-        if _changes_the_drive(layer.rule):
-            warnings.warn(
-                f"keras.layers.{keras_class.__name__} {layer.name!r} computes another function "
-                f"than the {type(layer).__name__} that it is copied from: it has no "
-                f"{type(layer.rule).__name__}, with {layer.rule.get_config()}",
-                stacklevel=2,
-            )
         bases = (keras_class, keras.layers.RNN, keras.Layer)
         known = {*UNLISTED}.union(*(inspect.signature(b.__init__).parameters for b in bases))
         config = layer.get_config()
@@ -277,6 +343,9 @@ class _ToKeras(_Conversion):
         return keras_class(**{k: v for k, v in config.items() if k in known})
 
     def copy_cell(self, ours, plain):
+        if plain.kernel.shape != ours.kernel.shape:
+            copy_behind_filter(ours, plain)
+            return
         for weight in plain.weights:
             parts = [getattr(ours, weight.name)]
             if weight.name == "bias":
@@ -291,19 +360,6 @@ def _with_counterpart(layer):
             f"that of keras.layers.{layer.keras_layer.__name__} with a rule for its input"
         )
     return layer
-
-
-def _changes_the_drive(rule):
-    """Return whether a rule's drive differs from u, tried on a short sequence."""
-    if rule.learns:
-        return True
-    steps = np.random.default_rng(0).normal(size=(5, 1, 8)).astype("float32")
-    slots = [ops.zeros((1, size)) for size in rule.slots(8).values()]
-    for u in map(ops.convert_to_tensor, steps):
-        drive, slots = rule.update(u, slots)
-        if float(ops.max(ops.abs(drive - u))) > 1e-6:
-            return True
-    return False
 
 
 def _has_graph(layer):

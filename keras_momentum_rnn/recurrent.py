@@ -9,6 +9,7 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
+from keras_momentum_rnn.exports import traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.native import ready
@@ -118,6 +119,7 @@ class RuleLayer(keras.layers.RNN):
             "training": training,
             "slots_given": slots,
             "transformed": transformed,
+            "exported": None,
             "device": current_device(),
         }
         if features is None and self.cell.built:
@@ -181,18 +183,20 @@ class RuleLayer(keras.layers.RNN):
         mask = self._checked_mask(mask, sequences)
         states, slots_given = self._first_states(initial_state, sequences)
         weights = [weight.value for weight in cell.weights]
+        exported = traced_for_export(sequences, training)
         call = {
             "mask": mask is not None,
             "training": training,
             "slots_given": slots_given,
             "transformed": transform_is_active([sequences, *states, *weights]),
+            "exported": exported,
             "features": sequences.shape[-1],
             "device": current_device(),
         }
         plan = self._plan(**call)
         if plan.path == "native" and not ready.compiles():
             plan = self._plan(**call)
-        if self.use_cudnn is True and plan.path not in ("fused", "drive"):
+        if self.use_cudnn is True and not exported and plan.path not in ("fused", "drive"):
             raise ValueError(
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"

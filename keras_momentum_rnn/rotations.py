@@ -15,6 +15,8 @@ from keras import ops
 # polynomial of degree 16 is exact to rounding, in float64 too.
 SCALED_NORM = 0.5
 SQUARINGS = 16
+# Newton's steps to an inverse: enough for a condition of 1e4.
+INVERSE_STEPS = 32
 
 
 def packed_size(units):
@@ -26,7 +28,7 @@ def unpacked(numbers, units):
     """Return the skew-symmetric matrix `(units, units)` of its packed numbers."""
     if units == 1:
         return ops.zeros((1, 1), dtype=numbers.dtype) + ops.sum(numbers)  # of none
-    i = ops.expand_dims(ops.arange(units, dtype="int32"), 1)
+    i = ops.expand_dims(ops.arange(0, units, dtype="int32"), 1)
     j = ops.transpose(i)
     row, column = ops.minimum(i, j), ops.maximum(i, j)
     # The diagonal has no number: its index is any valid one, and its sign 0.
@@ -59,8 +61,13 @@ def expm(skew):
     return scaled_and_squared(skew)
 
 
-def scaled_and_squared(matrix):
-    """Return exp(A) = exp(A / 2^k)^(2^k), the inner one by its Taylor polynomial."""
+def scaled_and_squared(matrix, unroll=False):
+    """Return exp(A) = exp(A / 2^k)^(2^k), the inner one by its Taylor polynomial.
+
+    Args:
+        matrix: square matrix.
+        unroll: True to write the squarings out, without a loop.
+    """
     norm = ops.stop_gradient(ops.max(ops.sum(ops.abs(matrix), axis=0)))
     doublings = ops.ceil(ops.log2(ops.maximum(norm / SCALED_NORM, 1.0)))
     doublings = ops.minimum(doublings, float(SQUARINGS))
@@ -68,10 +75,14 @@ def scaled_and_squared(matrix):
     a2 = a @ a
     a3, a4 = a2 @ a, a2 @ a2
     powers = [ops.eye(matrix.shape[0], dtype=matrix.dtype), a, a2, a3]
-    result = powers[0] / math.factorial(16)
+    result = powers[0] / float(math.factorial(16))
     for k in (12, 8, 4, 0):  # Horner's scheme in A^4
-        cubic = sum(p / math.factorial(k + i) for i, p in enumerate(powers))
+        cubic = sum(p / float(math.factorial(k + i)) for i, p in enumerate(powers))
         result = cubic + a4 @ result
+    if unroll:
+        for k in range(SQUARINGS):
+            result = ops.where(k < doublings, result @ result, result)
+        return result
     doublings = ops.cast(doublings, "int32")
     _, result = ops.while_loop(
         lambda k, _: k < doublings,
@@ -91,6 +102,28 @@ def cayley(skew):
 PARAMETRIZATIONS = {"expm": expm, "cayley": cayley}
 
 
+def portable_expm(skew):
+    """Return the matrix exponential by products alone."""
+    return scaled_and_squared(skew, unroll=True)
+
+
+def portable_cayley(skew):
+    """Return `(I + S)^-1 (I - S) = 2 (I + S)^-1 - I` by products alone."""
+    eye = ops.eye(skew.shape[0], dtype=skew.dtype)
+    matrix = eye + skew
+    size = ops.abs(matrix)
+    # The largest singular value, squared, is at most this.
+    bound = ops.max(ops.sum(size, axis=0)) * ops.max(ops.sum(size, axis=1))
+    inverse = ops.transpose(matrix) / bound
+    for _ in range(INVERSE_STEPS):
+        inverse = inverse @ (2.0 * eye - matrix @ inverse)
+    return 2.0 * inverse - eye
+
+
+# For files: no format has an exponential of matrices, and few can solve linear equations.
+PORTABLE = {"expm": portable_expm, "cayley": portable_cayley}
+
+
 def nearer_orthogonal(matrix):
     """Take one Newton-Schulz step, `1.5 Q - 0.5 Q Q'Q`, towards the nearest orthogonal matrix.
 
@@ -100,17 +133,19 @@ def nearer_orthogonal(matrix):
     return 1.5 * matrix - 0.5 * matrix @ (ops.transpose(matrix) @ matrix)
 
 
-def rotation(base, skew, parametrization):
+def rotation(base, skew, parametrization, portable=False):
     """Return the orthogonal matrix `base exp(S)`, or with the Cayley transform of S.
 
     Args:
         base: orthogonal matrix `(units, units)`.
         skew: skew-symmetric matrix `(units, units)`.
         parametrization: name in `PARAMETRIZATIONS`.
+        portable: True to compute it by operations that every file format has.
     """
+    functions = PORTABLE if portable else PARAMETRIZATIONS
     with _exact_products():
         base, wide = (ops.cast(m, _exact_dtype(m.dtype)) for m in (base, skew))
-        matrix = nearer_orthogonal(base @ PARAMETRIZATIONS[parametrization](wide))
+        matrix = nearer_orthogonal(base @ functions[parametrization](wide))
     return ops.cast(matrix, skew.dtype)
 
 

@@ -1,7 +1,14 @@
 """The second moment of Adam and RMSProp; on TensorFlow less of it is kept for going back."""
 
+import math
+
 import keras
 from keras import ops
+
+from keras_momentum_rnn.exports import traced_by_torch
+
+# What a file may have to add, at least: PyTorch's ONNX exporter takes 1e-8 for 0.
+SMALLEST_SUMMAND = 1e-6
 
 
 def update_second_moment(u, m, beta, epsilon):
@@ -17,6 +24,8 @@ def update_second_moment(u, m, beta, epsilon):
 
     def update(u, m):
         m = beta * m + (1 - beta) * (u * u)
+        if traced_by_torch():
+            return m, scaled_root(m, epsilon)
         return m, ops.rsqrt(m + epsilon)
 
     if keras.config.backend() == "tensorflow":
@@ -26,6 +35,13 @@ def update_second_moment(u, m, beta, epsilon):
         if not tf.executing_eagerly():
             return tf.custom_gradient(_keeping_less(update, beta))(u, m)
     return update(u, m)
+
+
+def scaled_root(m, epsilon):
+    """Return `1 / sqrt(m + epsilon)`, both times a power of 4, which rounds nothing."""
+    doublings = max(0, math.ceil(math.log2(SMALLEST_SUMMAND / epsilon) / 2))
+    factor = 2.0**doublings
+    return factor * ops.rsqrt(factor**2 * m + factor**2 * epsilon)
 
 
 def _keeping_less(update, beta):

@@ -13,6 +13,7 @@ from keras_momentum_rnn.arguments import (
     rule_parameters,
     take_rule,
 )
+from keras_momentum_rnn.exports import traced_by_torch
 
 
 class RuleCell:
@@ -165,6 +166,9 @@ class RuleCell:
         """Return x -> x @ kernel + bias, x under one dropout mask or one for each gate."""
         kernel = ops.convert_to_tensor(kernel, dtype=dtype)
         bias = None if bias is None else ops.convert_to_tensor(bias, dtype=dtype)
+        if traced_by_torch():
+            # A loop in a graph refuses two views of one weight.
+            kernel, bias = (None if w is None else ops.copy(w) for w in (kernel, bias))
         masks = keras.tree.map_structure(
             lambda m: None if m is None else ops.cast(m, dtype), masks
         )

@@ -7,6 +7,11 @@ from keras import ops
 
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked, checked_choice
+from keras_momentum_rnn.exports import (
+    may_become_a_file,
+    outside_of_the_trace,
+    traced_by_torch,
+)
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.initializers import CayleySkew
 from keras_momentum_rnn.rotations import PARAMETRIZATIONS, packed_size, rotation, unpacked
@@ -62,6 +67,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         super().__init__(*args, **kwargs)
         # Keras's cell has one, which the equation has no place for.
         self.activation = keras.activations.linear
+        self.fixed_matrix = None
         self.parametrization = parametrization
         self.initial_rotation = initial_rotation
         self.recurrent_lr_multiplier = multiplier
@@ -143,11 +149,20 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         still = ops.stop_gradient(moved)
         return self.recurrent_lr_multiplier * still + (moved - still)
 
-    def recurrent_matrix(self):
-        """Return Q, a tensor `(units, units)`, in float32 (in float64 under that policy)."""
+    def recurrent_matrix(self, portable=False):
+        """Return Q, a tensor `(units, units)`, in float32 (in float64 under that policy).
+
+        Args:
+            portable: bool, whether to compute it by operations that every file format has.
+        """
         # PyTorch assigns to the base where it stands; a backward pass may still need it.
         base = ops.copy(ops.convert_to_tensor(self.base))
-        return rotation(base, unpacked(self.displacement(), self.units), self.parametrization)
+        skew = unpacked(self.displacement(), self.units)
+        return rotation(base, skew, self.parametrization, portable)
+
+    def fix_matrix(self):
+        """Compute Q now, for all calls: the weights are not to change any more."""
+        self.fixed_matrix = ops.convert_to_numpy(self.recurrent_matrix())
 
     def rebase(self, every):
         """Count a call in training; when `every` are over, let Q be the base, and S zero.
@@ -169,8 +184,14 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.skew_origin.assign(origin)
         self.calls_at_base.assign(ops.where(due, 0, calls) + 1)
 
-    def recurrent_weights(self):
-        return [self.recurrent_matrix(), self.modrelu_bias]
+    def recurrent_weights(self, training=False):
+        if self.fixed_matrix is not None:
+            matrix = ops.convert_to_tensor(self.fixed_matrix)
+        elif traced_by_torch():
+            matrix = outside_of_the_trace(lambda: self.recurrent_matrix().detach())
+        else:
+            matrix = self.recurrent_matrix(portable=may_become_a_file(training))
+        return [matrix, self.modrelu_bias]
 
     def recurrence(self, training=False, weights=None):
         """h = modrelu(g + h Q, b), in the dtype of Q.
@@ -179,7 +200,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         be up to twice as long after 2,000 steps.
         """
         masks = self.recurrent_masks(training)
-        matrix, bias = self.recurrent_weights() if weights is None else weights
+        matrix, bias = self.recurrent_weights(training) if weights is None else weights
         product = self._product(matrix, None, masks, self.slot_dtype)
         bias = ops.convert_to_tensor(bias, dtype=self.slot_dtype)
 

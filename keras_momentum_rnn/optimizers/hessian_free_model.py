@@ -10,6 +10,7 @@ from keras import ops, tree
 
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
+from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
 derivatives = importlib.import_module(
@@ -43,6 +44,11 @@ class Quadratic:
     objective: Callable
 
 
+def takes_native_kernel(layer):
+    """Return whether a built layer trains on the native kernel."""
+    return layer.plan(training=True).path == "native"
+
+
 @register
 class HessianFreeModel(keras.Model):
     """A functional model that `HessianFree` trains.
@@ -60,6 +66,8 @@ class HessianFreeModel(keras.Model):
       among it, enters the objective and its gradient alone.
     - All evaluations of one update have the same dropout masks, the batch statistics of the
       same samples, and leave the states of layers as one training step does.
+    - On JAX, layers of this library leave the native kernel, which passes no forward mode:
+      `use_cudnn=False`.
     - Before the first update the derivatives of the model are checked on random inputs: `J` as
       the transpose of `J'`. Layers that choose a fused kernel without second derivatives are
       put on their steps, `use_cudnn=False`, with a warning; others are refused.
@@ -273,6 +281,10 @@ class HessianFreeModel(keras.Model):
         Raises:
             ValueError: if the derivatives are wrong, or missing.
         """
+        if keras.config.backend() == "jax":
+            for layer in layers_of(self):
+                if isinstance(layer, RuleLayer) and takes_native_kernel(layer):
+                    layer.use_cudnn = False
         why = self._what_is_wrong()
         fused = [layer for layer in layers_of(self) if getattr(layer, "use_cudnn", False)]
         if why and fused:

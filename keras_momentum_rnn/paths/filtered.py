@@ -91,7 +91,8 @@ def filtered(coefficients, x, first=None, start=None):
         start: tensor `(batch, 1)`, the numbers of the first step. Defaults to 0.
     """
     batch, time, width = ops.shape(x)[0], ops.shape(x)[1], x.shape[2]
-    chunks = -(-time // CHUNK)
+    # Not -(-time // CHUNK): ONNX rounds the quotient of a negative number up.
+    chunks = (time + CHUNK - 1) // CHUNK
     # Samples that share their step numbers are columns of one product.
     lanes, wide = (1, batch * width) if start is None else (batch, width)
     x = ops.pad(ops.swapaxes(x, 0, 1), [[0, chunks * CHUNK - time], [0, 0], [0, 0]])

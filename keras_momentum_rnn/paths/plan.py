@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keras_momentum_rnn.paths.registry import KERNELS, UNIVERSAL
+from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 from keras_momentum_rnn.rules import Identity
 
 # A kernel of so many weights no longer fits in the CPU cache.
@@ -22,6 +22,8 @@ class Plan:
             "custom_gradient": rule and recurrence in one loop, its gradient written by hand.
             "filter": the loop over steps with the input filtered, in place of the drive.
             "step": the loop over steps.
+            "scripted", "graph_loop": that loop in TorchScript, or in a graph of PyTorch, for
+                a file.
         reason: why, in words.
         projects_before_loop: bool, whether `W x + b` is computed for all times before the
             loop of "filter" and "step", since W no longer fits in the CPU cache.
@@ -62,6 +64,7 @@ class Call:
         slots_given: bool, whether the call's `initial_state` holds slots.
         transformed: bool, whether a function transform of PyTorch acts on the call.
         native_absence: str, why there is no native kernel here, or None.
+        exported: None, or how the call is traced for a file, of `traced_for_export`.
         stateful, unroll, use_cudnn: the arguments of the layer.
     """
 
@@ -87,6 +90,7 @@ class Call:
     slots_given: bool
     transformed: bool
     native_absence: str | None
+    exported: str | None
     stateful: bool
     unroll: bool
     use_cudnn: bool | str
@@ -140,6 +144,10 @@ def kind_of(rule):
 
 def choose(call):
     """Return the `Plan` of a `Call`: the first kernel of the registry that serves it."""
+    if call.exported:
+        kernel = UNIVERSAL if call.unroll else EXPORTED.get(call.exported, UNIVERSAL)
+        reason = "the call is traced for a file, which carries plain steps"
+        return plan_with(kernel, call, [reason])
     if call.use_cudnn is False:
         return plan_with(UNIVERSAL, call, ["use_cudnn=False"])
     if call.unroll:

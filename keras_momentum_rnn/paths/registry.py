@@ -151,7 +151,7 @@ NATIVE = Kernel(
     "rule and recurrence in one loop, compiled by Numba",
     devices=("cpu",),
     dtypes=("float32",),
-    recurrences=("lstm", "gru"),
+    recurrences=("lstm", "gru", "elman"),
     rule_kinds=KNOWN,
     learned_rules=False,
     transforms=False,
@@ -229,6 +229,21 @@ FILTERING_STEPS = Kernel(
 )
 # It serves every call, and is the definition of the results.
 UNIVERSAL = Kernel("step", "steps:run_steps", "a loop over steps", in_steps=True)
+# The same steps for files of PyTorch, where a loop in Python would be written out.
+EXPORTED = {
+    "torchscript": Kernel(
+        "scripted",
+        "torch_scripted:run_scripted_steps",
+        "a scripted loop over steps",
+        backends=("torch",),
+    ),
+    "open graph": Kernel(
+        "graph_loop",
+        "torch_graph:run_steps_in_graph",
+        "a loop over steps in the graph",
+        backends=("torch",),
+    ),
+}
 
 KERNELS = (
     NATIVE,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from keras_momentum_rnn.paths.registry import KERNELS, UNIVERSAL
+from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 
-FUNCTIONS = {kernel.path: kernel for kernel in (*KERNELS, UNIVERSAL)}
+FUNCTIONS = {kernel.path: kernel for kernel in (*KERNELS, *EXPORTED.values(), UNIVERSAL)}
 
 
 @dataclass(frozen=True)

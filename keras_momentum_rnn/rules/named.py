@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import keras
-from keras import ops
 
 from keras_momentum_rnn.checks import checked, checked_choice
 from keras_momentum_rnn.hyperparameters import (
@@ -111,11 +110,12 @@ class ScheduledRestart(LinearRule):
         self.step_size = STEP_SIZE.checked("step_size", step_size)
 
     def coefficients(self, t):
-        t = ops.mod(t, self.restart_period)
+        # `keras.ops.mod` would make a tensor of the period, which `torch.export` cannot save.
+        t = t % self.restart_period
         return t / (t + 3), self.step_size
 
     def advance_counter(self, t, steps=1):
-        return ops.mod(t + steps, self.restart_period)
+        return (t + steps) % self.restart_period
 
 
 @register

@@ -1,0 +1,182 @@
+"""What do float16 and int8 files cost in accuracy, on handwritten digits read row by row?
+
+    KERAS_BACKEND=tensorflow python benchmarks/quantised.py
+
+Trains rows of 8 pixels -> layer(32) -> Dense(10) on 1,200 of scikit-learn's digits. Writes
+LiteRT and ONNX files in float32, float16 and int8 (weights of 8 bits, chosen after training).
+Runs all on the other 597 digits in their own runtimes.
+
+The figures go to benchmarks/results/quantised.json: accuracy, how often the prediction differs
+from the float32 file's, and bytes. A conversion that fails is recorded with its error. It needs
+the extras `export` and `tasks`.
+"""
+
+import argparse
+import json
+import tempfile
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+import keras
+import numpy as np
+
+import keras_momentum_rnn as kmr
+
+RESULT = Path(__file__).parent / "results" / "quantised.json"
+LAYERS = {
+    "LSTM": keras.layers.LSTM,
+    "MomentumLSTM": kmr.MomentumLSTM,
+    "RMSPropLSTM": kmr.RMSPropLSTM,
+    "AdamLSTM": kmr.AdamLSTM,
+    "MCRM": kmr.MCRM,
+    "MomentumDTRIV": kmr.MomentumDTRIV,
+}
+STEPS, TRAINED = 8, 1200
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=RESULT)
+    options = parser.parse_args()
+    x, y = digits()
+    found = {}
+    for name, layer in LAYERS.items():
+        runs = [measured(layer, x, y, options.epochs, seed) for seed in range(options.seeds)]
+        found[name] = {kind: mean([run[kind] for run in runs]) for kind in runs[0]}
+        print(name, found[name], flush=True)
+    record = {
+        "command": "KERAS_BACKEND=tensorflow python benchmarks/quantised.py",
+        "seeds": options.seeds,
+        "versions": {
+            name: metadata.version(name)
+            for name in ("keras", "tensorflow", "onnxruntime", "ai-edge-litert")
+        },
+        "layers": found,
+    }
+    options.output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def digits():
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(x))
+    return x[order].reshape(-1, STEPS, 8).astype("float32") / 16, y[order]
+
+
+def measured(layer, x, y, epochs, seed):
+    """Return what becomes of each kind of file for one seed."""
+    keras.utils.set_random_seed(seed)
+    model = keras.Sequential(
+        [keras.Input((STEPS, 8)), layer(32), keras.layers.Dense(10, activation="softmax")]
+    )
+    model.compile(keras.optimizers.Adam(1e-2), "sparse_categorical_crossentropy")
+    model.fit(x[:TRAINED], y[:TRAINED], batch_size=32, epochs=epochs, verbose=0)
+    unseen, truth, results, before = x[TRAINED:], y[TRAINED:], {}, {}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind, (write, run) in FILES.items():
+            path = Path(folder) / kind.replace(" ", ".")
+            try:
+                write(model, path, unseen)
+                guess = run(str(path), unseen).argmax(-1)
+            except Exception as error:  # converters raise everything
+                results[kind] = {
+                    "fails": f"{type(error).__name__}: {error}".splitlines()[0][:160]
+                }
+                continue
+            plain = before.setdefault(kind.split()[0], guess)
+            results[kind] = {
+                "accuracy": float(np.mean(guess == truth)),
+                "changed": float(np.mean(guess != plain)),
+                "bytes": path.stat().st_size,
+            }
+    return results
+
+
+def mean(results):
+    if failed := [r for r in results if "fails" in r]:
+        return failed[0]
+    return {key: round(float(np.mean([r[key] for r in results])), 4) for key in results[0]}
+
+
+def litert(**options):
+    def write(model, path, x):
+        named = path.with_suffix(".tflite")
+        spec = keras.InputSpec(shape=(len(x), *x.shape[1:]), dtype="float32")
+        given = {name: option() for name, option in options.items()}
+        model.export(str(named), "litert", verbose=False, input_signature=[spec], **given)
+        named.rename(path)
+
+    return write
+
+
+def lite_default():
+    import tensorflow as tf
+
+    return [tf.lite.Optimize.DEFAULT]
+
+
+def half_target():
+    import tensorflow as tf
+
+    return {"supported_types": [tf.float16]}
+
+
+def onnx(change=None):
+    def write(model, path, x):
+        model.export(str(path), "onnx", verbose=False)
+        if change is not None:
+            change(path)
+
+    return write
+
+
+def onnx_half(path):
+    import onnx as onnx_package
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    half = convert_float_to_float16(onnx_package.load(path), keep_io_types=True)
+    onnx_package.save(half, path)
+
+
+def onnx_int8(path):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(
+        path, path, weight_type=QuantType.QInt8, extra_options={"EnableSubgraph": True}
+    )
+
+
+def run_litert(path, x):
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=path)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+def run_onnx(path, x):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, {session.get_inputs()[0].name: x})[0]
+
+
+FILES = {
+    "litert float32": (litert(), run_litert),
+    "litert float16": (litert(optimizations=lite_default, target_spec=half_target), run_litert),
+    "litert int8": (litert(optimizations=lite_default), run_litert),
+    "onnx float32": (onnx(), run_onnx),
+    "onnx float16": (onnx(onnx_half), run_onnx),
+    "onnx int8": (onnx(onnx_int8), run_onnx),
+}
+
+
+if __name__ == "__main__":
+    main()

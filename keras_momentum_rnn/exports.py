@@ -1,0 +1,89 @@
+"""Whether a call is traced for a file, which a runtime of its own runs later.
+
+A file must carry the call at other sizes than it was traced with, in few and common operations.
+It needs no gradients.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import keras
+
+
+def traced_for_export(sequences, training):
+    """Return how a call is traced for a file, or None.
+
+    - "torchscript": PyTorch traces it for ONNX or OpenVINO, and would write down as many steps
+      as the example has.
+    - "open graph": `torch.export` traces it with an open length, and refuses a Python loop.
+    - "graph": any other graph. On JAX only an export has sizes that are no numbers. TensorFlow
+      exports the same graph that `predict` runs, so on its CPU we take every graph of
+      inference for one; on a GPU it keeps its fused kernels.
+
+    Args:
+        sequences: tensor `(batch, time, features)`.
+        training: bool, whether dropout acts.
+    """
+    backend = keras.config.backend()
+    if backend == "torch":
+        return traced_by_torch(sequences.shape[1])
+    if backend == "jax":
+        return "graph" if any(_is_symbolic(size) for size in sequences.shape) else None
+    import tensorflow as tf
+
+    if training or not tf.inside_function() or tf.config.list_physical_devices("GPU"):
+        return None
+    return "graph"
+
+
+def traced_by_torch(length=1):
+    """Return how PyTorch traces what runs now, as `traced_for_export`, None elsewhere.
+
+    Args:
+        length: the number of steps.
+    """
+    if keras.config.backend() != "torch":
+        return None
+    import torch
+
+    if torch.jit.is_tracing():
+        return "torchscript"
+    # PyTorch 2.6 does not tell an export from a compilation.
+    exporting = getattr(torch.compiler, "is_exporting", None)
+    if exporting is None or not exporting():
+        return None
+    is_open = isinstance(length, torch.SymInt) and hasattr(torch, "while_loop")
+    return "open graph" if is_open else "graph"
+
+
+def _is_symbolic(size):
+    from jax import export
+
+    return export.is_symbolic_dim(size)
+
+
+def may_become_a_file(training):
+    """Return whether a value of weights alone is to be computed by common operations.
+
+    A file lacks matrix exponentials and linear solvers. On JAX and TensorFlow every call of
+    inference may be traced for one. On PyTorch such values are computed before.
+
+    Args:
+        training: bool, whether the call trains.
+    """
+    backend = keras.config.backend()
+    if training or backend == "torch":
+        return False
+    if backend == "jax":
+        return True
+    import tensorflow as tf
+
+    return tf.inside_function()
+
+
+def outside_of_the_trace(function):
+    """Return what a function returns where no trace of PyTorch sees it: a constant of a file.
+
+    Traces belong to threads, so it runs in another.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()

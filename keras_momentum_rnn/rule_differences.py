@@ -1,0 +1,52 @@
+"""How far a layer is from the plain layer of Keras that has no rule."""
+
+import numpy as np
+from keras import ops
+
+from keras_momentum_rnn.causal_filters import known
+
+
+def changes_the_drive(rule):
+    """Return whether a rule's drive differs from u, tried on a short sequence."""
+    if rule.learns:
+        return True
+    steps = np.random.default_rng(0).normal(size=(5, 1, 8)).astype("float32")
+    slots = [ops.zeros((1, size)) for size in rule.slots(8).values()]
+    for u in map(ops.convert_to_tensor, steps):
+        drive, slots = rule.update(u, slots)
+        if float(ops.max(ops.abs(drive - u))) > 1e-6:
+            return True
+    return False
+
+
+def difference(ours, plain):
+    """Return a warning of how far a plain layer is from ours, and what to do instead."""
+    text = (
+        f"keras.layers.{type(plain).__name__} {plain.name!r} computes another function than "
+        f"the {type(ours).__name__} that it is copied from: it has no "
+        f"{type(ours.rule).__name__}, with {ours.rule.get_config()}. "
+    )
+    if ours.built:
+        x = np.random.default_rng(0).standard_normal((4, 32, ours.cell.kernel.shape[0]))
+        h, other = (outputs_alone(layer, x.astype("float32")) for layer in (ours, plain))
+        text += (
+            f"On 4 random sequences of 32 steps its outputs differ by up to "
+            f"{np.abs(h - other).max():.2g}, where ours are up to {np.abs(h).max():.2g}. "
+        )
+    if known(ours.rule):
+        return text + "With `exact=True` the copy keeps the rule, as a filter"
+    return text + "Fine-tune the copy, or export the original, see docs/deploy.md"
+
+
+def outputs_alone(layer, x):
+    """Return all outputs of a layer that is left as it is."""
+    config = layer.get_config()
+    for name in ("stateful", "return_state", "unroll", "go_backwards"):
+        config[name] = False
+    config |= {"return_sequences": True, "dtype": "float32"}
+    if "use_cudnn" in config:
+        config["use_cudnn"] = "auto"
+    alone = type(layer).from_config(config)
+    alone.build(x.shape)
+    alone.set_weights(layer.get_weights()[: len(alone.weights)])
+    return ops.convert_to_numpy(alone(x))

@@ -1,0 +1,149 @@
+"""Try every export: write a file, run it in its own runtime, compare it with `predict`.
+
+    KERAS_BACKEND=torch python tests/export_matrix.py
+    python tests/export_matrix.py --table
+
+The first writes tests/exports/BACKEND.json: what became of each cell of the matrix, see
+exports.py. The second makes docs/exports.md of the files of all backends. It needs the extra
+`export`; a format whose packages are missing is recorded as not tried.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "tests" / "exports"
+TABLE = ROOT / "docs" / "exports.md"
+BACKENDS = ("tensorflow", "jax", "torch")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--table", action="store_true", help="make the table of all files")
+    parser.add_argument("--format", help="try one format, and print its cells as JSON lines")
+    options = parser.parse_args()
+    if options.table:
+        TABLE.write_text(table(read()))
+    elif options.format:
+        one_format(options.format)
+    else:
+        all_formats()
+
+
+def read():
+    """Return the recorded results: a dict by backends of dicts by the ids of cells."""
+    files = {backend: RESULTS / f"{backend}.json" for backend in BACKENDS}
+    return {
+        backend: json.loads(file.read_text())["cells"]
+        for backend, file in files.items()
+        if file.exists()
+    }
+
+
+def one_format(name):
+    import exports
+
+    for cell in exports.cells([name]):
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = exports.tried(cell, Path(folder))
+        print(json.dumps([cell.id, outcome]), flush=True)
+
+
+def all_formats():
+    """Try each format in a process of its own: a converter may end it.
+
+    What is there is kept format by format, so that a run that was stopped counts.
+    """
+    import exports
+
+    path = RESULTS / f"{exports.BACKEND}.json"
+    RESULTS.mkdir(exist_ok=True)
+    found = {}
+    for name in exports.FORMATS:
+        command = [sys.executable, __file__, "--format", name]
+        ended = subprocess.run(command, capture_output=True, text=True, env=surroundings())
+        lines = [line for line in ended.stdout.splitlines() if line.startswith("[")]
+        found |= dict(map(json.loads, lines))
+        if ended.returncode:
+            raise RuntimeError(f"{name} ended early:\n{ended.stderr[-2000:]}")
+        print(f"{name}: {len(lines)} cells", flush=True)
+        record = {"versions": exports.versions(), "cells": found}
+        path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def surroundings():
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
+    return {**quiet, **os.environ}
+
+
+HEAD = """# Which exports work?
+
+Made by `python tests/export_matrix.py --table` from the files in tests/exports. Each file was
+written by `model.export`, run in its own runtime, and compared with `predict` at other inputs
+(where sizes are open: at another batch and length) to 1e-5. "Ours" counts the layers and forms
+of ours that are equal; "Keras" those of keras.layers.LSTM, GRU and SimpleRNN. See
+[Deploy](deploy.md) for the commands.
+"""
+
+
+def table(found):
+    """Return the table as text."""
+    lines = [HEAD, "| backend | format | open sizes | ours equal | Keras equal | why not |"]
+    lines.append("|---|---|---|---|---|---|")
+    for backend, cells in found.items():
+        groups = {}
+        for name, outcome in cells.items():
+            layer, form, kind, sizes = name.split("-")
+            if form != "stateful":
+                groups.setdefault((kind, sizes), []).append((layer, outcome))
+        for (kind, sizes), members in groups.items():
+            ours = [o for layer, o in members if not is_keras(layer)]
+            theirs = [o for layer, o in members if is_keras(layer)]
+            lines.append(
+                f"| {backend} | {shown(kind)} | {shown(sizes)} | {count(ours)} | "
+                f"{count(theirs)} | {reasons(ours)} |"
+            )
+    lines += ["", "Stateful layers, with a known batch and length (first call):", ""]
+    lines += ["| backend | format | ours equal | Keras equal |", "|---|---|---|---|"]
+    for backend, cells in found.items():
+        groups = {}
+        for name, outcome in cells.items():
+            layer, form, kind, _ = name.split("-")
+            if form == "stateful":
+                groups.setdefault(kind, []).append((layer, outcome))
+        for kind, members in groups.items():
+            ours = [o for layer, o in members if not is_keras(layer)]
+            theirs = [o for layer, o in members if is_keras(layer)]
+            lines.append(f"| {backend} | {shown(kind)} | {count(ours)} | {count(theirs)} |")
+    return "\n".join([*lines, ""])
+
+
+def is_keras(layer):
+    """Not that of exports.py, which imports a backend."""
+    return layer in ("LSTM", "GRU", "SimpleRNN")
+
+
+def shown(name):
+    return {"static": "none"}.get(name, name.replace("_", " "))
+
+
+def count(outcomes):
+    return f"{sum(o['result'] == 'equal' for o in outcomes)} of {len(outcomes)}"
+
+
+def reasons(outcomes):
+    """Return why cells are not equal, the most frequent reason first."""
+    why = [o["why"] for o in outcomes if o["result"] != "equal"]
+    if not why:
+        return ""
+    first = max(dict.fromkeys(why), key=why.count)
+    return first.replace("|", "/").replace("<", "(").replace(">", ")")
+
+
+if __name__ == "__main__":
+    main()

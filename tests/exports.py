@@ -1,0 +1,327 @@
+"""Export a model, run the file in a runtime of its own, and compare it with `predict`.
+
+The table of under test: a layer, how the model uses it (its form), a format, and which sizes
+the file leaves open. Keras's own layers are rows like ours.
+"""
+
+import contextlib
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from importlib.util import find_spec
+
+import keras
+import numpy as np
+from harness import BACKEND, randomise
+
+import keras_momentum_rnn as kmr
+
+FEATURES, UNITS, LENGTH, BATCH = 3, 4, 6, 2
+TOLERANCE = 1e-5
+
+# One of each path and cell, and the layers of Keras that they stand in for.
+LAYERS = {
+    "LSTM": keras.layers.LSTM,
+    "GRU": keras.layers.GRU,
+    "SimpleRNN": keras.layers.SimpleRNN,
+    "MomentumLSTM": kmr.MomentumLSTM,
+    "NAGLSTM": kmr.NAGLSTM,
+    "SRLSTM": partial(kmr.SRLSTM, restart_period=3),
+    "SRLSTM released": partial(kmr.SRLSTM, restart_period=3, formulation="released"),
+    "AdamLSTM": kmr.AdamLSTM,
+    "RMSPropLSTM": kmr.RMSPropLSTM,
+    "MomentumGRU": kmr.MomentumGRU,
+    "MomentumGRU reset before": partial(kmr.MomentumGRU, reset_after=False),
+    "AdamGRU": kmr.AdamGRU,
+    "MomentumRNN": kmr.MomentumRNN,
+    "AdamRNN hidden": partial(kmr.AdamRNN, parameterization="hidden"),
+    "DTRIV": kmr.DTRIV,
+    "MomentumDTRIV cayley": partial(kmr.MomentumDTRIV, parametrization="cayley"),
+    "MCRM": kmr.MCRM,
+    "NestedLSTM": kmr.NestedLSTM,
+}
+KERAS = ("LSTM", "GRU", "SimpleRNN")
+# The layers that stand for their kind in every form.
+IN_EVERY_FORM = ("LSTM", "MomentumLSTM", "AdamLSTM", "MomentumDTRIV cayley", "MCRM")
+FORMS = ("last", "sequences", "stacked", "bidirectional", "masked", "stateful")
+# The third is an ONNX file in OpenVINO, which reads those too.
+FORMATS = ("tf_saved_model", "onnx", "onnx in openvino", "openvino", "litert", "torch")
+# What a file leaves open.
+SIZES = ("static", "batch", "batch and time")
+
+
+def counterpart(layer):
+    """Return the name of the Keras layer that a layer stands in for."""
+    return layer if is_keras(layer) else LAYERS[layer](1).keras_layer.__name__
+
+
+def is_keras(layer):
+    """Return whether a name is that of a layer of Keras."""
+    return layer in KERAS
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the matrix."""
+
+    layer: str
+    form: str
+    format: str
+    sizes: str
+
+    @property
+    def id(self):
+        return "-".join((self.layer, self.form, self.format, self.sizes)).replace(" ", "_")
+
+
+def cells(formats=FORMATS):
+    """Return the whole matrix of the active backend."""
+    return [
+        Cell(layer, form, format, sizes)
+        for format in formats
+        for layer in LAYERS
+        for form in FORMS
+        if form == "last" or layer in IN_EVERY_FORM
+        for sizes in sizes_of(form, format)
+    ]
+
+
+def sizes_of(form, format):
+    """Return what files leave open: each choice once, and all open in every form."""
+    if form == "last":
+        return SIZES
+    # Keras keeps the states of a stateful layer for a known batch alone.
+    if form == "stateful":
+        return ("static",)
+    return ("static", "batch and time") if format == "litert" else ("batch and time",)
+
+
+# What no layer can: the file of Keras's own layer fails there, too. Backend, format and the
+# sizes or the form that fail.
+LIMITS = {
+    ("tensorflow", "openvino"): (*SIZES, *FORMS),  # no rule for TensorFlow's lists
+    ("jax", "openvino"): (*SIZES, *FORMS),
+    ("torch", "litert"): ("batch", "batch and time"),  # Keras says so
+    ("torch", "torch"): ("stateful",),  # an assigned state cannot be saved
+}
+
+
+def is_limit(cell):
+    """Return whether no layer of ours, nor of Keras, is known to work in a cell."""
+    fails = LIMITS.get((BACKEND, cell.format), ())
+    return cell.form in fails or cell.sizes in fails
+
+
+def model_of(cell, seed=0):
+    """Return a model, randomised."""
+    make = LAYERS[cell.layer]
+    _, length = opened(cell.sizes)
+    if cell.form == "stateful":
+        x = keras.Input(batch_shape=(BATCH, LENGTH, FEATURES))
+    else:
+        x = keras.Input((length, FEATURES))
+    y = x
+    if cell.form == "masked":
+        y = keras.layers.Masking()(y)
+    if cell.form in ("sequences", "masked"):
+        y = make(UNITS, return_sequences=True)(y)
+        y = keras.layers.Dense(2)(y)
+    elif cell.form == "stacked":
+        y = make(UNITS, return_sequences=True)(y)
+        y = keras.layers.Dense(2)(make(UNITS)(y))
+    elif cell.form == "bidirectional":
+        y = keras.layers.Bidirectional(make(UNITS, return_sequences=True))(y)
+        y = keras.layers.Dense(2)(y)
+    else:
+        y = keras.layers.Dense(2)(make(UNITS, stateful=cell.form == "stateful")(y))
+    model = keras.Model(x, y)
+    randomise(model, np.random.default_rng(seed))
+    return model
+
+
+def opened(sizes):
+    """Return batch and length as the file has them, None where they are open."""
+    return {
+        "static": (BATCH, LENGTH),
+        "batch": (None, LENGTH),
+        "batch and time": (None, None),
+    }[sizes]
+
+
+def inputs_of(cell, seed=1):
+    """Return inputs of another batch and length than the model has seen, where it may."""
+    batch, length = opened(cell.sizes)
+    x = np.random.default_rng(seed).standard_normal((batch or 3, length or 9, FEATURES))
+    if cell.form == "masked":
+        x[0, -2:] = 0
+        x[1, 2] = 0
+    return x.astype("float32")
+
+
+def export(model, cell, path):
+    """Write the file."""
+    batch, length = opened(cell.sizes)
+    kwargs = {}
+    if cell.sizes == "static":
+        spec = keras.InputSpec(shape=(batch, length, FEATURES), dtype="float32")
+        kwargs["input_signature"] = [spec]
+    elif cell.format == "torch":
+        import torch
+
+        dim = torch.export.Dim
+        kwargs["dynamic_shapes"] = {0: dim("batch", min=1, max=64)}
+        if length is None:
+            kwargs["dynamic_shapes"][1] = dim("time", min=1, max=64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.export(str(path), format=cell.format.split()[0], verbose=False, **kwargs)
+
+
+SUFFIX = {
+    "tf_saved_model": "",
+    "onnx": ".onnx",
+    "onnx in openvino": ".onnx",
+    "openvino": ".xml",
+    "litert": ".tflite",
+    "torch": ".pt2",
+}
+
+
+def run_saved_model(path, *inputs):
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(path)
+    results = loaded.serve(*inputs)
+    return [
+        np.asarray(r) for r in (results if isinstance(results, (list, tuple)) else [results])
+    ]
+
+
+def run_onnx(path, *inputs):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [i.name for i in session.get_inputs()]
+    return session.run(None, dict(zip(names, inputs, strict=True)))
+
+
+def run_openvino(path, *inputs):
+    import openvino
+
+    # Left to itself, it computes in bfloat16 on processors that can.
+    exact = {"INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(path, "CPU", exact)
+    results = compiled(list(inputs))
+    return [results[i] for i in range(len(compiled.outputs))]
+
+
+def run_litert(path, *inputs):
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=path)
+    details = interpreter.get_input_details()
+    for detail, x in zip(details, inputs, strict=True):
+        if tuple(detail["shape"]) != x.shape:
+            interpreter.resize_tensor_input(detail["index"], x.shape)
+    interpreter.allocate_tensors()
+    for detail, x in zip(details, inputs, strict=True):
+        interpreter.set_tensor(detail["index"], x)
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+def run_torch(path, *inputs):
+    import torch
+
+    results = torch.export.load(path).module()(*map(torch.from_numpy, inputs))
+    results = results if isinstance(results, (list, tuple)) else [results]
+    return [r.detach().numpy() for r in results]
+
+
+RUN = {
+    "tf_saved_model": run_saved_model,
+    "onnx": run_onnx,
+    "onnx in openvino": run_openvino,
+    "openvino": run_openvino,
+    "litert": run_litert,
+    "torch": run_torch,
+}
+
+# The packages that a format needs, to write it on a backend and to run it.
+NEEDS = {
+    ("tf_saved_model", "tensorflow"): (),
+    ("tf_saved_model", "jax"): ("tensorflow",),
+    ("tf_saved_model", "torch"): ("tensorflow", "torch_xla"),
+    ("onnx", "tensorflow"): ("tf2onnx", "onnxruntime"),
+    ("onnx", "jax"): ("jax2onnx", "onnxruntime"),
+    ("onnx", "torch"): ("onnxscript", "onnxruntime"),
+    ("onnx in openvino", "tensorflow"): ("tf2onnx", "openvino"),
+    ("onnx in openvino", "jax"): ("jax2onnx", "openvino"),
+    ("onnx in openvino", "torch"): ("onnxscript", "openvino"),
+    ("openvino", "tensorflow"): ("openvino",),
+    ("openvino", "jax"): ("openvino", "tensorflow"),
+    ("openvino", "torch"): ("openvino",),
+    ("litert", "tensorflow"): ("ai_edge_litert",),
+    ("litert", "torch"): ("litert_torch", "ai_edge_litert"),
+    ("torch", "torch"): (),
+}
+
+
+def missing(format):
+    """Return why the active backend cannot try a format, or None."""
+    needs = NEEDS.get((format, BACKEND))
+    if needs is None:
+        return f"Keras does not export {format} from {BACKEND}"
+    lacking = [name for name in needs if not find_spec(name)]
+    return f"needs {', '.join(lacking)}" if lacking else None
+
+
+def tried(cell, folder):
+    """Return what became of a cell: a dict with `result` and, where it is not equal, `why`."""
+    if why := missing(cell.format):
+        return {"result": "not tried", "why": why}
+    model = model_of(cell)
+    x = inputs_of(cell)
+    path = str(folder / f"model{SUFFIX[cell.format]}")
+    # PyTorch exports a model that was called.
+    model(np.zeros([size or 2 for size in model.inputs[0].shape], "float32"))
+    reset(model)
+    try:
+        export(model, cell, path)
+    except Exception as error:  # converters raise everything
+        return {"result": "no file", "why": said(error)}
+    reset(model)
+    expected = np.asarray(model.predict(x, verbose=0))
+    try:
+        (actual,) = RUN[cell.format](path, x)
+    except Exception as error:
+        return {"result": "does not run", "why": said(error)}
+    if actual.shape != expected.shape:
+        return {"result": "differs", "why": f"shape {actual.shape} for {expected.shape}"}
+    error = float(np.max(np.abs(actual - expected))) / max(1.0, np.max(np.abs(expected)))
+    if not error < TOLERANCE:
+        return {"result": "differs", "why": f"by {error:.1g}"}
+    return {"result": "equal", "error": float(f"{error:.1g}")}
+
+
+def reset(model):
+    for layer in model.layers:
+        if getattr(layer, "stateful", False):
+            layer.reset_state()
+
+
+def said(error):
+    """Return the first line of an error, without paths and addresses."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:160]
+
+
+def versions():
+    """Return the versions of what writes and runs the files."""
+    runtimes = ("onnx", "onnxruntime", "tf2onnx", "jax2onnx", "openvino", "ai-edge-litert")
+    found = {}
+    for name in ("keras", BACKEND, *runtimes, "litert-torch"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

@@ -1,0 +1,121 @@
+"""`to_keras`: exact for linear rules, and otherwise a warning that says how far it is."""
+
+import warnings
+
+import keras
+import numpy as np
+import pytest
+from harness import array, assert_close, normal, randomise
+from keras import layers
+from masks import MASKS
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn.convert import to_keras
+
+BATCH, TIME, FEATURES, UNITS = 3, 9, 3, 4
+X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
+LINEAR = {
+    "MomentumLSTM": kmr.MomentumLSTM(UNITS, momentum=0.9, use_recurrent_bias=True),
+    "NAGLSTM": kmr.NAGLSTM(UNITS),
+    "SRLSTM": kmr.SRLSTM(UNITS, restart_period=3, use_bias=False),
+    "MomentumGRU": kmr.MomentumGRU(UNITS, return_sequences=True),
+    "SRGRU": kmr.SRGRU(UNITS, restart_period=4, reset_after=False),
+    "NAGRNN": kmr.NAGRNN(UNITS),
+}
+
+
+def copied(layer, **options):
+    new = type(layer)(**{**layer.get_config(), "name": None, **options})
+    new.build((None, None, FEATURES))
+    randomise(new, np.random.default_rng(3))
+    return new
+
+
+def only_of_keras(model):
+    for layer in model.layers:
+        assert type(layer).__module__.startswith("keras.")
+        if isinstance(layer, keras.Model):
+            only_of_keras(layer)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("form", ["alone", "sequential", "masked"])
+def test_exact_copies_predict_the_same(name, form):
+    layer = copied(LINEAR[name])
+    model, x = layer, X
+    if form == "sequential":
+        model = keras.Sequential(
+            [keras.Input((None, FEATURES)), layers.Dense(FEATURES), layer, layers.Dense(2)]
+        )
+    elif form == "masked":
+        model = keras.Sequential([keras.Input((None, FEATURES)), layers.Masking(), layer])
+        x = X * MASKS["holes"](BATCH, TIME)[..., None].astype("float32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        plain = to_keras(model, exact=True)
+    only_of_keras(plain)
+    assert_close(array(plain(x)), array(model(x)), tolerance=1e-5)
+    longer = normal(np.random.default_rng(2), 2, 70, FEATURES)
+    assert_close(array(plain(longer)), array(model(longer)), tolerance=1e-5)
+    assert any(type(part).__name__ == type(layer).keras_layer.__name__ for part in plain.layers)
+
+
+def test_exact_copies_of_graphs_take_the_cells_states():
+    x = keras.Input((None, FEATURES))
+    encoder = kmr.MomentumLSTM(UNITS, return_state=True)
+    _, h, c, _ = encoder(x)
+    y = kmr.SRLSTM(UNITS, restart_period=2, return_sequences=True)(x, initial_state=[h, c])
+    model = keras.Model(x, layers.Dense(2)(y))
+    randomise(model, np.random.default_rng(3))
+    plain = to_keras(model, exact=True)
+    assert_close(array(plain(X)), array(model(X)), tolerance=1e-5)
+
+
+def test_an_exact_copy_can_be_saved(tmp_path):
+    layer = copied(LINEAR["SRLSTM"])
+    model = keras.Sequential([keras.Input((None, FEATURES)), layers.Masking(), layer])
+    plain = to_keras(model, exact=True)
+    plain.save(tmp_path / "plain.keras")
+    loaded = keras.saving.load_model(tmp_path / "plain.keras")
+    x = X * MASKS["holes"](BATCH, TIME)[..., None].astype("float32")
+    assert_close(array(loaded(x)), array(model(x)), tolerance=1e-5)
+
+
+def test_a_rule_that_changes_nothing_needs_no_filter():
+    layer = copied(kmr.MomentumLSTM(UNITS, momentum=0.0, step_size=1.0))
+    assert type(to_keras(layer, exact=True)) is layers.LSTM
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: copied(kmr.AdamLSTM(UNITS)), "not linear"),
+        (lambda: kmr.MomentumLSTM(UNITS), "unbuilt"),
+        (lambda: copied(kmr.MomentumLSTM(UNITS, go_backwards=True)), "goes backwards"),
+        (lambda: layers.Bidirectional(kmr.MomentumLSTM(UNITS)), "is wrapped"),
+        (lambda: kmr.DTRIV(UNITS), "no Keras counterpart"),
+    ],
+)
+def test_what_has_no_exact_copy_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        to_keras(make(), exact=True)
+
+
+@pytest.mark.parametrize(
+    "layer, advice",
+    [(kmr.MomentumLSTM(UNITS), "With `exact=True`"), (kmr.AdamLSTM(UNITS), "Fine-tune")],
+)
+def test_the_warning_says_how_far_and_what_to_do(layer, advice):
+    layer = copied(layer)
+    with pytest.warns(UserWarning, match="differ by up to") as caught:
+        plain = to_keras(layer)
+    (message,) = [str(w.message) for w in caught if "differ by" in str(w.message)]
+    assert advice in message
+    x = np.random.default_rng(0).standard_normal((4, 32, FEATURES)).astype("float32")
+    sequences = [type(part)(UNITS, return_sequences=True) for part in (layer, plain)]
+    for new, part in zip(sequences, (layer, plain)):
+        new.build(x.shape)
+        new.set_weights(part.get_weights())
+    far = np.abs(array(sequences[0](x)) - array(sequences[1](x))).max()
+    said = float(message.split("differ by up to ")[1].split(",")[0])
+    assert said == pytest.approx(far, rel=0.06)

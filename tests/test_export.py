@@ -1,0 +1,140 @@
+"""Files of every format, run in their own runtimes; export_matrix.py tries the whole matrix."""
+
+import warnings
+
+import export_matrix
+import exports
+import keras
+import numpy as np
+import pytest
+from exports import BACKEND, Cell, counterpart, is_keras
+from harness import assert_close
+
+from keras_momentum_rnn.streaming import initial_states, step_model
+
+RECORDED = export_matrix.read()
+# Each kind of layer and each form once, with all sizes open.
+REPRESENTATIVES = (
+    ("LSTM", "last"),
+    ("MomentumLSTM", "masked"),
+    ("AdamLSTM", "bidirectional"),
+    ("SRLSTM released", "last"),
+    ("MomentumDTRIV cayley", "sequences"),
+    ("MCRM", "stacked"),
+)
+
+
+def representatives():
+    for kind in exports.FORMATS:
+        why = exports.missing(kind)
+        for layer, form in REPRESENTATIVES:
+            for sizes in ("batch and time", *(["static"] if kind == "litert" else [])):
+                cell = Cell(layer, form, kind, sizes)
+                skip = pytest.mark.skipif(bool(why), reason=why or "")
+                yield pytest.param(cell, id=cell.id, marks=[skip, pytest.mark.slow])
+
+
+@pytest.mark.parametrize("cell", representatives())
+def test_a_file_predicts_the_same_but_for_the_limits(cell, tmp_path):
+    outcome = exports.tried(cell, tmp_path)
+    if is_keras(cell.layer):
+        # Where a limit is named, it is one of Keras, too.
+        assert not exports.is_limit(cell) or outcome["result"] != "equal"
+    else:
+        assert (outcome["result"] == "equal") != exports.is_limit(cell), outcome
+
+
+@pytest.mark.parametrize("backend", RECORDED)
+def test_where_the_layer_of_keras_works_ours_does(backend):
+    recorded = RECORDED[backend]
+    for name, outcome in recorded.items():
+        layer, *rest = name.split("-")
+        theirs = [
+            recorded["-".join((other, *rest))]
+            for other in ("LSTM", counterpart(layer.replace("_", " ")))
+            if "-".join((other, *rest)) in recorded
+        ]
+        if any(o["result"] == "equal" for o in theirs):
+            assert outcome["result"] == "equal" or is_keras(layer), name
+
+
+@pytest.mark.skipif(len(RECORDED) < 3, reason="the matrix was not run on every backend")
+def test_the_page_is_made_from_the_files():
+    assert export_matrix.TABLE.read_text() == export_matrix.table(RECORDED)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(exports.missing("onnx")), reason=str(exports.missing("onnx")))
+def test_the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded(tmp_path):
+    """Nothing that depends on weights alone is left in the graph that runs."""
+    import onnx
+    import onnxruntime
+
+    cell = Cell("MomentumDTRIV cayley", "last", "onnx", "batch")
+    model, path = exports.model_of(cell), str(tmp_path / "model.onnx")
+    model(np.zeros((2, exports.LENGTH, exports.FEATURES), "float32"))
+    exports.export(model, cell, path)
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    onnxruntime.InferenceSession(path, options)
+    graph = onnx.load(options.optimized_model_filepath).graph
+    products = [node for node in graph.node if node.op_type in ("MatMul", "Gemm")]
+    # The read-out, and at most two products in the loop or before it for each step written out.
+    assert len(products) <= 1 + 2 * exports.LENGTH
+
+
+def run_step(kind, path, names, inputs):
+    """Run a file of a step model once."""
+    if kind == "tf_saved_model":
+        import tensorflow as tf
+
+        loaded = tf.saved_model.load(path)
+        return [np.asarray(r) for r in loaded.serve(list(inputs))]
+    if kind == "torch":
+        import torch
+
+        module = torch.export.load(path).module()
+        return [r.detach().numpy() for r in module([torch.from_numpy(x) for x in inputs])]
+    if kind == "litert":
+        from ai_edge_litert.interpreter import Interpreter
+
+        # LiteRT has an order of its own, and names.
+        run = Interpreter(model_path=path).get_signature_runner()
+        outputs = run(**dict(zip(names, inputs, strict=True)))
+        return [outputs[name] for name in sorted(outputs, key=lambda n: int(n.split("_")[-1]))]
+    return exports.RUN[kind](path, *inputs)
+
+
+# Only from PyTorch does Keras write several inputs to OpenVINO; that reads ONNX files, too.
+STEP_FORMATS = {
+    "tensorflow": ("tf_saved_model", "onnx", "onnx in openvino", "litert"),
+    "jax": ("tf_saved_model", "onnx", "onnx in openvino"),
+    "torch": ("onnx", "onnx in openvino", "openvino", "torch"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", STEP_FORMATS[BACKEND])
+@pytest.mark.parametrize("layer", ["LSTM", "MomentumLSTM", "AdamLSTM", "DTRIV", "MCRM"])
+def test_a_file_of_one_step_predicts_step_by_step(layer, kind, tmp_path):
+    if why := exports.missing(kind):
+        pytest.skip(why)
+    model = exports.model_of(Cell(layer, "sequences", kind, "batch and time"))
+    step = step_model(model)
+    x = exports.inputs_of(Cell(layer, "sequences", kind, "static"))
+    states = initial_states(step, len(x))
+    step([x[:, 0], *states])
+    path = str(tmp_path / f"step{exports.SUFFIX[kind]}")
+    specs = [
+        keras.InputSpec(shape=(len(x), *i.shape[1:]), dtype=i.dtype, name=i.name)
+        for i in step.inputs
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step.export(path, format=kind.split()[0], verbose=False, input_signature=[specs])
+    expected = model.predict(x, verbose=0)
+    names = [i.name for i in step.inputs]
+    for t in range(x.shape[1]):
+        y, *states = run_step(kind, path, names, [x[:, t], *states])
+        assert_close(y, expected[:, t], tolerance=exports.TOLERANCE)

@@ -1,0 +1,166 @@
+"""A step model gives, step by step, what `predict` gives for the sequence so far."""
+
+import keras
+import numpy as np
+import pytest
+from cases import REPRESENTATIVES
+from harness import array, assert_close, normal, randomise
+from keras import layers
+from speed import few
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn.streaming import initial_states, step_model
+
+BATCH, TIME, FEATURES, UNITS = 2, 5, 3, 4
+X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
+
+
+def streamed(step, *inputs):
+    """Return the outputs of all steps, a list of `(time, batch, ...)`, and the last states."""
+    states = initial_states(step, len(inputs[0]))
+    outputs = []
+    for t in range(inputs[0].shape[1]):
+        results = [array(r) for r in step([*(x[:, t] for x in inputs), *states])]
+        states = results[len(results) - len(states) :]
+        outputs.append(results[: len(results) - len(states)])
+    return [np.stack(parts) for parts in zip(*outputs)], states
+
+
+def assert_streams(model, x=X, tolerance=2e-6):
+    """Compare every step with `predict` of the sequence up to it."""
+    randomise(model, np.random.default_rng(2))
+    (outputs,), _ = streamed(step_model(model), x)
+    has_time = len(model.outputs[0].shape) == 3
+    for t in range(x.shape[1]):
+        expected = array(model(x[:, : t + 1]))
+        assert_close(outputs[t], expected[:, -1] if has_time else expected, tolerance)
+
+
+@pytest.mark.parametrize("case", few(REPRESENTATIVES, "SRLSTM", "MCRM-momentum"))
+@pytest.mark.parametrize("sequences", [False, True])
+def test_step_by_step_equals_predict(case, sequences):
+    model = keras.Sequential(
+        [
+            keras.Input((None, FEATURES)),
+            layers.Dense(3),
+            case.layer(UNITS, return_sequences=True),
+            layers.LayerNormalization(),
+            case.layer(UNITS, return_sequences=sequences),
+            layers.Dense(2),
+        ]
+    )
+    assert_streams(model, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("layer", [layers.LSTM, layers.GRU, layers.SimpleRNN])
+def test_layers_of_keras_stream_too(layer):
+    assert_streams(keras.Sequential([keras.Input((TIME, FEATURES)), layer(UNITS)]), X[:, :1])
+    assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layer(UNITS)]))
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_masked_steps(zero):
+    model = keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            layers.Embedding(5, 3, mask_zero=True),
+            kmr.NAGLSTM(UNITS, return_sequences=True, zero_output_for_mask=zero),
+        ]
+    )
+    assert_streams(model, np.array([[1, 2, 0, 3, 0], [0, 4, 1, 0, 2]], "int32"))
+
+
+def test_nested_models_and_shared_layers():
+    shared = kmr.MomentumLSTM(UNITS, return_sequences=True, name="shared")
+    inner = keras.Sequential([keras.Input((None, FEATURES)), shared], name="inner")
+    x = keras.Input((None, FEATURES), name="x")
+    y = layers.Concatenate()([inner(x), shared(layers.Dense(FEATURES)(x))])
+    model = keras.Model(x, kmr.AdamGRU(UNITS)(y))
+    step = step_model(model)
+    names = [i.name for i in step.inputs]
+    assert names[0] == "x" and "state_shared_v" in names and "state_shared_2_v" in names
+    assert_streams(model)
+
+
+def test_states_are_named_and_slots_come_last():
+    model = keras.Sequential(
+        [keras.Input((None, FEATURES)), kmr.AdamLSTM(UNITS, name="memory")], name="net"
+    )
+    step = step_model(model)
+    assert [i.name for i in step.inputs][1:] == [f"state_memory_{n}" for n in "hcvm"]
+    assert [s.shape for s in initial_states(step, 3)] == [(3, 4), (3, 4), (3, 16), (3, 16)]
+    _, states = streamed(step, X)
+    expected = kmr.AdamLSTM(UNITS, return_state=True)
+    expected.build(X.shape)
+    expected.set_weights(model.get_weights())
+    for actual, state in zip(states, expected(X)[1:], strict=True):
+        assert_close(actual, array(state), 1e-5)
+
+
+def test_a_step_model_is_a_copy_and_can_be_saved(tmp_path):
+    model = keras.Sequential([keras.Input((None, FEATURES)), kmr.MomentumDTRIV(UNITS)])
+    randomise(model, np.random.default_rng(2))
+    step = step_model(model)
+    (before,), _ = streamed(step, X)
+    step.save(tmp_path / "step.keras")
+    loaded = keras.saving.load_model(tmp_path / "step.keras")
+    assert_close(streamed(loaded, X)[0][0], before, 1e-5)
+    for weight in model.trainable_weights:
+        weight.assign(0 * array(weight))
+    assert_close(streamed(step, X)[0][0], before, 1e-6)
+
+
+def sequential(*parts):
+    return keras.Sequential([keras.Input((TIME, FEATURES)), *parts])
+
+
+def from_the_graph():
+    x = keras.Input((None, FEATURES))
+    _, *states = kmr.MomentumLSTM(UNITS, return_state=True)(x)
+    return keras.Model(x, kmr.MomentumLSTM(UNITS, name="decoder")(x, initial_state=states))
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: sequential(layers.Bidirectional(kmr.MomentumLSTM(4))), "Bidirectional"),
+        (lambda: sequential(kmr.MomentumLSTM(4, go_backwards=True)), "goes backwards"),
+        (lambda: sequential(layers.Conv1D(4, 2), kmr.MomentumLSTM(4)), "Conv1D .* each step"),
+        (
+            lambda: sequential(kmr.AdamGRU(4, return_sequences=True), layers.Flatten()),
+            "Flatten",
+        ),
+        (
+            lambda: sequential(layers.LayerNormalization(axis=1), kmr.AdamGRU(4)),
+            "LayerNormalization",
+        ),
+        (lambda: sequential(layers.Dense(2)), "no recurrent layer"),
+        (from_the_graph, "'decoder' takes its initial state from the graph"),
+        (lambda: kmr.MomentumLSTM(4), "Sequential or Functional"),
+    ],
+)
+def test_what_needs_other_steps_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        step_model(make())
+
+
+def test_training_stays_off():
+    model = keras.Sequential(
+        [keras.Input((None, FEATURES)), layers.Dropout(0.9), kmr.AdamLSTM(4, dropout=0.9)]
+    )
+    assert_streams(model)
+
+
+def test_the_example_listens_to_a_file(tmp_path, capsys):
+    soundfile = pytest.importorskip("soundfile")
+    example = pytest.importorskip("streaming")
+    time = np.arange(2000) / 8000
+    for digit in range(4):
+        sound = 0.1 * np.sin(2 * np.pi * 200 * (digit + 1) * time)
+        soundfile.write(tmp_path / f"{digit}_someone_0.wav", sound, 8000)
+    options = ["--files", "3", "--epochs", "1", "--units", "4"]
+    guess = example.main(["--data-dir", str(tmp_path), *options])
+    said = capsys.readouterr().out
+    assert 0 <= guess < 10
+    # 256 samples, and then 128 more each.
+    assert said.count(" ms  ") == (2000 - 256) // 128 + 1
