@@ -42,7 +42,7 @@ from keras_momentum_rnn.optimizers.conjugate_gradients import conjugate_gradient
 from keras_momentum_rnn.optimizers.schedules import NesterovMomentum
 from keras_momentum_rnn.presentation import COLORS, save_figures, tidy
 
-CONSTANTS = (0.9, 0.95, 0.98, 0.99, 0.995)
+CONSTANTS = (0.9, 0.95, 0.98)
 POWER_STEPS = 30
 
 

@@ -100,7 +100,7 @@ def test_figure_5_small(tmp_path, monkeypatch):
     results = json.loads((tmp_path / "results.json").read_text())
     assert set(results) == {"command", "settings", "quadratic", "values"}
     cg, *nag = (np.array(q) for q in results["values"].values())
-    assert len(cg) == 31 and len(nag) == 6
+    assert len(cg) == 31 and len(nag) == 4
     assert (np.diff(cg) <= 1e-3 * abs(cg[-1])).all()
     # The best of any first-order method: no step of NAG is below CG's, but for rounding.
     for q in nag:
