@@ -3,6 +3,7 @@
 import itertools
 
 import keras_tuner
+import numpy as np
 
 from keras_momentum_rnn.tuning.first_trials import completed
 
@@ -48,7 +49,15 @@ class Hyperband(Oracle, keras_tuner.oracles.HyperbandOracle):
 
 
 class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracle):
-    pass
+    """keras-tuner's, in which a trial depends on those before it and on the seed alone.
+
+    keras-tuner looks for the next point from random starts, and does not save how many it has
+    drawn: after an interruption it would try other points. Here each trial has its own starts.
+    """
+
+    def populate_space(self, trial_id):
+        self._random_state = np.random.RandomState([self.seed, len(self.trials)])
+        return super().populate_space(trial_id)
 
 
 class GridSearch(Oracle, keras_tuner.oracles.GridSearchOracle):
