@@ -173,6 +173,21 @@ def test_a_killed_process_loses_no_trial(tmp_path):
     assert numbers(results) == numbers(search(whole, max_trials=5))
 
 
+@pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
+def test_an_interrupted_search_tries_what_a_whole_one_tries(strategy, tmp_path):
+    options = {
+        "strategy": strategy,
+        "max_trials": 6,
+    }  # of Bayesian ones the last three are fitted
+    if strategy == "hyperband":
+        options = {"strategy": strategy, "max_trials": None, "epochs": 3}
+    for event in (3, 4):
+        with pytest.raises(KeyboardInterrupt):
+            search(tmp_path / str(event), {event: fail(KeyboardInterrupt())}, **options)
+    whole = numbers(search(tmp_path / "whole", **options))
+    assert all(numbers(search(tmp_path / str(event), **options)) == whole for event in (3, 4))
+
+
 def damaged(text):
     return {"torn": text[: len(text) // 2], "random": b"\xff\x00\x81" * 9, "empty": b"{}"}
 
