@@ -1,15 +1,17 @@
 """Time layers with and without the native kernel, beside the LSTM of the backend.
 
     KERAS_BACKEND=jax python benchmarks/native.py
+    KERAS_BACKEND=jax python benchmarks/native.py --memory
 
-All run in turn in one process: the baseline (keras.layers.LSTM or GRU; torch.nn.LSTM or GRU in
-a plain loop on PyTorch), the layer on the path that it takes without the kernel, and on the
+All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
+torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
 kernel. Results join benchmarks/results/native.json, by backend, case and layer:
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
     floor                        milliseconds of the step's products alone, at the peak below
     peak                         GFLOP/s of a product of large matrices, by NumPy
+    memory                       megabytes a sample that training takes: baseline and native
     case, rounds, threads, versions, load (the load average before and after)
 
 Beside other work a heavier layer looks better than it is: above a load average of 0.5 nothing
@@ -22,18 +24,23 @@ import sys
 import time
 from pathlib import Path
 
-import keras
-import numpy as np
-from measure import SIZES, contestant, ratio, timed
+LOAD = os.getloadavg()  # before a backend begins, which is work too
 
-from keras_momentum_rnn.atomic_files import read_results, write_json
-from keras_momentum_rnn.paths.native.ready import SWITCH
-from keras_momentum_rnn.paths.native.threads import thread_count
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+from measure import SIZES, contestant, peak_apart, ratio, timed  # noqa: E402
+
+from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
+from keras_momentum_rnn.paths.native.ready import SWITCH  # noqa: E402
+from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
+OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN")
+# The plain layers by the ends of names, and how many times as wide as h their drive is.
+KINDS = {"LSTM": ("LSTM", "LSTM", 4), "GRU": ("GRU", "GRU", 3), "RNN": ("SimpleRNN", "RNN", 1)}
 CASES = {
-    "main": ((64, 128, 32, 128), 15, (*LSTMS, "MomentumGRU", "AdamGRU")),
+    "main": ((64, 128, 32, 128), 15, (*LSTMS, *OTHERS)),
     "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
     "small": ((8, 256, 8, 64), 25, ("MomentumLSTM", "AdamLSTM")),
 }
@@ -61,10 +68,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--busy", action="store_true", help="measure beside other work")
+    parser.add_argument("--memory", action="store_true", help="measure that, in `main`, alone")
     options = parser.parse_args()
-    load = os.getloadavg()
-    if load[0] > MOST_LOAD and not options.busy:
-        sys.exit(f"The load average is {load[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
+    if options.memory:
+        add_memory()
+        return
+    if LOAD[0] > MOST_LOAD and not options.busy:
+        sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
     backend = keras.config.backend()
     peak = peak_of_products()
     results = read_results(RESULTS, {})
@@ -77,17 +87,36 @@ def main():
             "threads": thread_count(),
             "versions": {"keras": keras.__version__, backend: sys.modules[backend].__version__},
             "peak": round(peak / 1e9),
-            "load": [load, os.getloadavg()],
+            "load": [LOAD, os.getloadavg()],
             "layers": rows,
         }
         write_json(RESULTS, results)
 
 
+def add_memory():
+    """Add to results that are there what the steps of `main` take; it needs no idle machine."""
+    results = read_results(RESULTS, {})
+    case, _, layers = CASES["main"]
+    rows = results[keras.config.backend()]["main"]["layers"]
+    os.environ[SWITCH] = "1"
+    for layer in layers:
+        names = {"baseline": baseline_of(layer)[0], "native": layer}
+        rows[layer]["memory"] = {what: peak_apart(n, case) for what, n in names.items()}
+        print(layer, rows[layer]["memory"], flush=True)
+    write_json(RESULTS, results)
+
+
+def baseline_of(layer):
+    """Return the label of the plain layer, and how many times as wide as h its drive is."""
+    of_keras, of_torch, gates = next(k for end, k in KINDS.items() if layer.endswith(end))
+    on_torch = keras.config.backend() == "torch"
+    return f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}", gates
+
+
 def measured(layer, case, rounds, peak):
-    kind = "GRU" if layer.endswith("GRU") else "LSTM"
-    module = "torch.nn" if keras.config.backend() == "torch" else "keras.layers"
+    baseline, gates = baseline_of(layer)
     contestants = [
-        Switched(f"{module}.{kind}", case, False),
+        Switched(baseline, case, False),
         Switched(layer, case, False),
         Switched(layer, case, True),
     ]
@@ -102,19 +131,18 @@ def measured(layer, case, rounds, peak):
         "native": native,
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
-        "floor": round(1e3 * products(kind, *case) / peak, 2),
+        "floor": round(1e3 * products(gates, *case) / peak, 2),
     }
     print(f"{layer:14}", row, flush=True)
     return row
 
 
-def products(kind, batch, length, features, units):
+def products(gates, batch, length, features, units):
     """Return the floating-point operations of a training step's products.
 
     Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted.
     """
-    width = units * (4 if kind == "LSTM" else 3)
-    return 2 * batch * length * width * (2 * features + 3 * units)
+    return 2 * batch * length * gates * units * (2 * features + 3 * units)
 
 
 def peak_of_products(size=1024, repeats=20):

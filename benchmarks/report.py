@@ -33,7 +33,7 @@ COLORS = {
 
 def load(folder):
     """Return the results by file and case; each must be one that `measure.py` wrote."""
-    files = sorted(folder.glob("*.json"))
+    files = sorted(folder.glob("[cg]pu-*.json"))
     if not files:
         raise SystemExit(f"No results in {folder}: run benchmarks/measure.py first.")
     found = {}
@@ -228,6 +228,8 @@ def main():
     draw_ratios(found, folder / "ratios.png")
     draw_scaling(found, folder / "scaling.png")
     tables = {"benchmarks": readme_table(found), **speed_page.tables(found)}
+    if (folder / "native.json").exists():
+        tables["native"] = speed_page.native(json.loads((folder / "native.json").read_text()))
     for page in options.pages:
         into_page(tables, page)
     written = [folder / name for name in ("tables.md", "ratios.png", "scaling.png")]

@@ -39,6 +39,29 @@ def tables(found):
     }
 
 
+def native(results):
+    """Return a table of the layers with and without the native kernel.
+
+    Args:
+        results: dict from backends to cases to results, of `native.py`.
+    """
+    backends = [backend for backend in BACKENDS if backend in results]
+    rows = []
+    for case in dict.fromkeys(case for b in backends for case in results[b]):
+        for layer in next(results[b][case]["layers"] for b in backends if case in results[b]):
+            cells = []
+            for backend in backends:
+                row = results[backend].get(case, {"layers": {}})["layers"].get(layer)
+                cells += [""] * 3 if row is None else [
+                    f"{row['native']:.1f}",
+                    f"{row['ratio']['median']:.2f}",
+                    f"{row['ratio_without']['median']:.2f}",
+                ]  # fmt: skip
+            rows.append([case, layer, *cells])
+    titles = [t for b in backends for t in (f"{BACKENDS[b]}, ms", "ratio", "without")]
+    return markdown_table(["case", "layer", *titles], rows)
+
+
 def head(results):
     """Return the backend, and the device where it is no CPU."""
     device = results["device"].partition(",")[0]

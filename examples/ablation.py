@@ -35,10 +35,12 @@ def heat_map(results):
             best = row
     name = results["runs"][0]["setup"]["class"]
     label = f"test {settings['metric']}"
-    figure = heat_map_figure(scores, f"{name} on {settings['task']}", label)
-    end = "All diverged."
+    end, finding = "All diverged.", "every pair diverged"
     if best is not None:
         end = f"Best: {best['layer']}, {label} {mean_and_spread(best)}."
+        momentum, step_size = best["layer"].split()[-2:]
+        finding = f"best with momentum {momentum} and step size {step_size}"
+    figure = heat_map_figure(scores, f"{name} on {settings['task']}:\n{finding}", label)
     text = (
         "## Momentum and step size\n\nAs in Figure 7 of Nguyen et al. (2020): "
         f"heat_map.png. {end}"

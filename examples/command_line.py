@@ -22,6 +22,21 @@ def ending(interrupted=RESUMES):
         sys.exit(f"{type(error).__name__}: {error}")
 
 
+def run_example(script, argv, parse, command):
+    """Parse the arguments of an example and run it, or end with a message if it cannot go on.
+
+    Args:
+        script: its file.
+        argv: list of its arguments, or None for those of the process.
+        parse: function from the arguments to options.
+        command: function from options and the command line to a result.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    options = parse(argv)
+    with ending():
+        return command(options, command_of(script, argv))
+
+
 def documented_parser(doc):
     """Return a parser that shows defaults, and the first line of a docstring."""
     return argparse.ArgumentParser(
@@ -70,6 +85,17 @@ def assignment(text):
     with contextlib.suppress(ValueError, SyntaxError):
         return name, ast.literal_eval(value)
     return name, value
+
+
+def add_task_options(parser):
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        type=assignment,
+        default=[],
+        metavar="OPTION=VALUE",
+        help="options of the task",
+    )
 
 
 def widths(text):

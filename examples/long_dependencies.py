@@ -35,16 +35,8 @@ import argparse
 import dataclasses
 import math
 import operator
-import sys
 
-from command_line import (
-    assignment,
-    command_of,
-    documented_parser,
-    ending,
-    new_folder,
-    positive,
-)
+from command_line import add_task_options, documented_parser, new_folder, positive, run_example
 from momentum_table import NOISE, Row, chosen_rate, pilot_table, table
 
 from keras_momentum_rnn import tasks
@@ -63,11 +55,7 @@ DEVIATIONS = (
 
 
 def main(argv=None):
-    """Run the command line, and end with a message where it cannot go on."""
-    argv = sys.argv[1:] if argv is None else argv
-    options = parse(argv)
-    with ending():
-        return table_5(options, command_of(__file__, argv))
+    return run_example(__file__, argv, parse, table_5)
 
 
 def table_5(options, command):
@@ -101,8 +89,7 @@ def parse(argv):
     add("--every", type=positive(int), default=250, help="updates between two evaluations")
     add("--seeds", type=positive(int), default=1, help="how many runs of each; the paper: 4")
     add("--units", type=positive(int), default=sutskever2013.UNITS, help="width of a layer")
-    add("--set", nargs="+", type=assignment, default=[], metavar="OPTION=VALUE",
-        help="options of the task")  # fmt: skip
+    add_task_options(parser)
     add(
         "--output",
         type=new_folder,

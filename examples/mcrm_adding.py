@@ -15,16 +15,8 @@ receives report.md, losses.png and results.json.
 """
 
 import dataclasses
-import sys
 
-from command_line import (
-    assignment,
-    command_of,
-    documented_parser,
-    ending,
-    new_folder,
-    positive,
-)
+from command_line import add_task_options, documented_parser, new_folder, positive, run_example
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
@@ -44,11 +36,7 @@ DEVIATIONS = (
 
 
 def main(argv=None):
-    """Run the command line, and end with a message where it cannot go on."""
-    argv = sys.argv[1:] if argv is None else argv
-    options = parse(argv)
-    with ending():
-        return compare(comparison(options, command_of(__file__, argv)))
+    return run_example(__file__, argv, parse, lambda *given: compare(comparison(*given)))
 
 
 def parse(argv):
@@ -60,8 +48,7 @@ def parse(argv):
     add("--epochs", type=positive(int), default=epochs, help="of each run")
     add("--updates", type=positive(int), default=updates, help="of an epoch")
     add("--at-once", type=positive(int), default=4, help="epochs of a layer before the next")
-    add("--set", nargs="+", type=assignment, default=[], metavar="OPTION=VALUE",
-        help="other options of the task")  # fmt: skip
+    add_task_options(parser)
     add("--output", type=new_folder, default=new_folder("runs/mcrm_adding"),
         help="directory of the results")  # fmt: skip
     return parser.parse_args(argv)

@@ -25,14 +25,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from command_line import (
-    command_of,
-    documented_parser,
-    ending,
-    folder,
-    new_folder,
-    positive,
-)
+from command_line import command_of, documented_parser, ending, folder, new_folder, positive
 from rich import print
 
 from keras_momentum_rnn.atomic_files import write_json

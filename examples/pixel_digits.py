@@ -27,14 +27,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from command_line import (
-    command_of,
-    documented_parser,
-    ending,
-    folder,
-    new_folder,
-    positive,
-)
+from command_line import command_of, documented_parser, ending, folder, new_folder, positive
 from paper_claims import claims_on
 
 from keras_momentum_rnn import tasks

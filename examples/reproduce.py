@@ -18,17 +18,15 @@ change. A file notes.md in the output directory becomes part of the report.
 """
 
 import dataclasses
-import sys
 
 import ablation
 import budgets
 from command_line import (
-    assignment,
-    command_of,
+    add_task_options,
     documented_parser,
-    ending,
     new_folder,
     positive,
+    run_example,
     widths,
 )
 from paper_claims import claims_on
@@ -44,13 +42,14 @@ GRID = {"momentum": [0.0, 0.3, 0.6, 0.9], "step_size": [0.1, 0.3, 0.6, 1.0]}
 
 
 def main(argv=None):
-    """Run the command line, and end with a message where it cannot go on."""
-    argv = sys.argv[1:] if argv is None else argv
+    return run_example(__file__, argv, parse, lambda *given: compare(comparison(*given)))
+
+
+def parse(argv):
     parser = new_parser()
     options = parser.parse_args(argv)
     check(parser, options)
-    with ending():
-        return compare(comparison(options, command_of(__file__, argv)))
+    return options
 
 
 def new_parser():
@@ -60,8 +59,7 @@ def new_parser():
     add("--layers", nargs="+", choices=list(ready_layers()), help=f"default: {LAYERS}")
     add("--seeds", type=positive(int), default=3, help="how many runs of each layer")
     add("--budget", choices=["small", "paper"], default="small", help="how much to train")
-    add("--set", nargs="+", type=assignment, default=[], metavar="OPTION=VALUE",
-        help="options of the task")  # fmt: skip
+    add_task_options(parser)
     add("--units", nargs="+", type=widths, default=[], metavar="[LAYER=]N",
         help="width, of all layers or of one")  # fmt: skip
     add("--numbers", choices=["paper", "default"], default="paper",

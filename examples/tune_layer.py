@@ -14,11 +14,11 @@ results.json (all trials) and best.keras, and table.txt, the table. After an int
 same command goes on.
 """
 
-import argparse
 import inspect
 from pathlib import Path
 
 import keras
+from command_line import documented_parser, positive
 from rich import print
 from rich.console import Console
 from sklearn.datasets import load_digits
@@ -67,25 +67,16 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = documented_parser(__doc__)
     add, known = parser.add_argument, searched_layers()
     add("--layers", nargs="+", choices=known, default=known, help="what competes")
-    add("--trials", type=positive, default=26, help="at least one for each layer")
+    add("--trials", type=positive(int), default=26, help="at least one for each layer")
     add("--strategy", choices=STRATEGIES, default="random", help="how trials are chosen")
-    add("--epochs", type=positive, default=8, help="the most for a trial")
-    add("--patience", type=positive, default=2, help="epochs without a better one")
+    add("--epochs", type=positive(int), default=8, help="the most for a trial")
+    add("--patience", type=positive(int), default=2, help="epochs without a better one")
     add("--pixels", type=int, choices=(1, 2, 4, 8), default=8, help="read at each step")
     add("--output", type=Path, default="runs/tune_layer", help="directory of the results")
     return parser.parse_args(argv)
-
-
-def positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a positive int. Received: {text}")
-    return int(text)
 
 
 def searched_layers():

@@ -4,6 +4,8 @@ import contextlib
 import json
 import os
 import time
+import zipfile
+import zlib
 from pathlib import Path
 
 try:
@@ -13,20 +15,24 @@ except ImportError:  # Windows
 
 # Seconds after which a file that is not whole is litter: its process was killed.
 ABANDONED = 3600
+# What a file of `model.save` consists of.
+PARTS_OF_A_MODEL = {"metadata.json", "config.json", "model.weights.h5"}
 
 
 @contextlib.contextmanager
 def replaced(path):
     """Give a path to write a new file to, which takes the place of `path` when it is whole.
 
+    A link stays: what it points to is replaced.
+
     Raises:
         OSError: if it cannot be written, a full disk for one. `path` is then as it was.
     """
-    path = Path(path)
-    new = path.with_name(f"unfinished-{os.getpid()}-{path.name}")
+    target = Path(os.path.realpath(path))
+    new = unfinished(target, os.getpid())
     try:
         yield new
-        os.replace(new, path)
+        os.replace(new, target)
     except OSError as error:
         raise OSError(
             error.errno, f"{path} was not written and is as it was before: {error.strerror}"
@@ -35,9 +41,21 @@ def replaced(path):
         new.unlink(missing_ok=True)
 
 
+def unfinished(target, process):
+    """Return where a process writes a file that is to become `target`."""
+    return target.with_name(f"unfinished-{process}-{target.name}")
+
+
 def remove_abandoned(folder):
-    """Remove, from a folder and those in it, what killed processes left half written."""
-    for path in Path(folder).rglob("unfinished-*"):
+    """Remove, from a folder and those in it, what killed processes left half written.
+
+    What a link in the folder points to is written beside its target, and is removed there.
+    """
+    found = list(Path(folder).rglob("unfinished-*"))
+    for link in filter(Path.is_symlink, Path(folder).rglob("*")):
+        target = Path(os.path.realpath(link))
+        found += target.parent.glob(unfinished(target, "*").name)
+    for path in found:
         with contextlib.suppress(FileNotFoundError):  # another process was quicker
             if time.time() - path.stat().st_mtime > ABANDONED:
                 path.unlink()
@@ -58,6 +76,20 @@ def locked(path):
         yield
 
 
+def check_model_file(path):
+    """Raise a `ValueError` if a file is not all that `model.save` wrote."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            damaged, lacking = file.testzip(), PARTS_OF_A_MODEL - {*file.namelist()}
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
+        raise ValueError(f"{path} is no whole file of a model: {error}") from error
+    if damaged or lacking:
+        what = (
+            f"{damaged} is damaged" if damaged else f"{', '.join(sorted(lacking))} is missing"
+        )
+        raise ValueError(f"{path} is no whole file of a model: {what}")
+
+
 def write_json(path, value):
     with replaced(path) as new:
         new.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
@@ -67,7 +99,7 @@ def read_json(path, default=None):
     """Return what a file holds, or `default` if it is missing or damaged."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # no JSON, or not even text
+    except (FileNotFoundError, ValueError, RecursionError):  # no JSON, or not even text
         return default
 
 
@@ -75,14 +107,18 @@ def read_results(path, default):
     """Return what a file holds that cannot be made again, or `default` if it is missing.
 
     Raises:
-        ValueError: if it is no JSON. A new file in its place would lose all that it held.
+        ValueError: if it is no JSON object. A new file in its place would lose all that it
+            held.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
-    except ValueError as error:  # no JSON, or not even text
+    except (ValueError, RecursionError) as error:  # no JSON, or not even text
         raise ValueError(f"{path} is no JSON; mend or remove it: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} has not the entries of a results file; mend or remove it")
+    return value
 
 
 def differences(stored, given):

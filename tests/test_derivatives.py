@@ -91,6 +91,7 @@ def gradient_penalty(layer, mask):
     return compiled(*values)
 
 
+@pytest.mark.second_derivatives
 @pytest.mark.parametrize("mask", [None, "holes"])
 @pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
 def test_second_derivatives_are_those_of_the_steps(case, mask):
@@ -105,6 +106,7 @@ def test_second_derivatives_are_those_of_the_steps(case, mask):
     assert max(abs(array(g)).max() for g in expected[1:]) > 1e-3
 
 
+@pytest.mark.second_derivatives
 @pytest.mark.parametrize("name", ["AdamLSTM", "MomentumGRU"])
 def test_second_derivatives_are_those_of_differences(name):
     (case,) = [case for case in CASES if case.id == name]
@@ -168,6 +170,7 @@ def hessian_of_x(loss, values):
 TRANSFORMED = [case for case in ROWS if case.id not in ("SRDTRIV", "AdamDTRIV-cayley")]
 
 
+@pytest.mark.transforms
 @pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM"))
 def test_vectorized_map_equals_a_loop(case):
     layer = pair(case)[0]
@@ -183,6 +186,7 @@ def test_vectorized_map_equals_a_loop(case):
     assert_close(array(actual), np.stack([array(outputs_of(part)) for part in x]), 1e-6)
 
 
+@pytest.mark.transforms
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no function transforms")
 @pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM"))
 def test_gradients_of_each_sample_and_forward_mode(case):
@@ -216,6 +220,7 @@ def test_gradients_of_each_sample_and_forward_mode(case):
     assert_close(array(slope), expected, 1e-4)
 
 
+@pytest.mark.transforms
 @pytest.mark.skipif(BACKEND != "torch", reason="the paths of the others know every transform")
 def test_plan_says_that_a_transform_steps():
     plan = AdamLSTM(4).plan(features=2, transformed=True)

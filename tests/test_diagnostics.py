@@ -1,79 +1,29 @@
-"""Gradients by h and states over time, their pictures, and the examples that show them."""
-
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""Gradients by h over time: exact, of any layer, and in one backward pass."""
 
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, gradients, normal, randomise, run
+from diagnosed import (
+    BATCH,
+    FEATURES,
+    LAYERS,
+    TIME,
+    UNITS,
+    built,
+    data,
+    model_of,
+    norm,
+    readout_of,
+)
+from harness import BACKEND, array, assert_close, gradients, normal, run
 from keras import ops
-from masks import MASKS
 from speed import COMPILES, slow_if_compiled, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.diagnostics import (
     gradient_norms,
     memory_map,
-    plot_gradient_norms,
-    plot_memory_map,
-    state_names,
 )
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
-BATCH, TIME, FEATURES, UNITS = 3, 5, 2, 4
-LAYERS = {
-    "SimpleRNN": lambda **k: keras.layers.SimpleRNN(UNITS, **k),
-    "LSTM": lambda **k: keras.layers.LSTM(UNITS, **k),
-    "GRU": lambda **k: keras.layers.GRU(UNITS, **k),
-    "RNN(GRUCell)": lambda **k: keras.layers.RNN(keras.layers.GRUCell(UNITS), **k),
-    "MomentumRNN": lambda **k: kmr.MomentumRNN(UNITS, **k),
-    "AdamLSTM": lambda **k: kmr.AdamLSTM(UNITS, step_size=0.1, **k),
-    "SRLSTM-released": lambda **k: kmr.SRLSTM(UNITS, formulation="released", **k),
-    "MCRM": lambda **k: kmr.MCRM(UNITS, **k),
-    "NestedLSTM": lambda **k: kmr.NestedLSTM(UNITS, rule=kmr.rules.HeavyBall(), **k),
-}
-NAMES = {
-    "SimpleRNN": ["h"],
-    "LSTM": ["h", "c"],
-    "GRU": ["h"],
-    "RNN(GRUCell)": ["h"],
-    "MomentumRNN": ["h", "v"],
-    "AdamLSTM": ["h", "c", "v", "m"],
-    "SRLSTM-released": ["h", "c", "y", "t"],
-    "MCRM": ["h", "c"],
-    "NestedLSTM": ["h", "c", "inner c", "v"],
-}
-each_layer = pytest.mark.parametrize("name", LAYERS)
-
-
-def data(seed=0):
-    rng = np.random.default_rng(seed)
-    return normal(rng, BATCH, TIME, FEATURES), normal(rng, BATCH, 1)
-
-
-def model_of(layer, *before, readout=None, time=TIME):
-    """A compiled regression model on `layer`, with random weights."""
-    readout = readout or keras.layers.Dense(1)
-    model = keras.Sequential([keras.Input((time, FEATURES)), *before, layer, readout])
-    randomise(model, np.random.default_rng(1), scale=0.7)
-    model.compile("sgd", "mse")
-    return model
-
-
-def readout_of(model):
-    kernel, bias = model.layers[-1].weights
-    return array(kernel).astype("float64"), array(bias).astype("float64")
-
-
-def norm(gradient):
-    return np.sqrt(np.sum(np.square(gradient, dtype="float64"), axis=(0, 2)))
-
-
-# Gradient norms
 
 
 @pytest.mark.parametrize(
@@ -277,11 +227,6 @@ REFUSED = {
 }
 
 
-def built(layer):
-    layer.build((None, TIME, FEATURES))
-    return layer
-
-
 @pytest.mark.parametrize("why", REFUSED)
 def test_layers_that_are_refused(why):
     model = model_of(keras.layers.GRU(UNITS))
@@ -315,174 +260,3 @@ def test_models_that_are_refused():
     twice = keras.Model(inputs, model(inputs) + model(2 * inputs))
     with pytest.raises(ValueError, match="2 times"):
         gradient_norms(twice, *data(), layer, loss="mse")
-
-
-# Memory map
-
-
-@pytest.mark.parametrize("go_backwards", [False, True])
-@each_layer
-def test_memory_map_equals_the_states_of_prefixes(name, go_backwards):
-    x, layer = data()[0], LAYERS[name](return_state=True, go_backwards=go_backwards)
-    layer.build(x.shape)
-    randomise(layer, np.random.default_rng(3))
-    states = memory_map(layer, x)
-    assert list(states) == NAMES[name] == state_names(layer.cell)
-    for t in (1, TIME - 1):
-        part = x[:, t:] if go_backwards else x[:, : t + 1]
-        for (key, values), expected in zip(states.items(), run(layer, part)[1:], strict=True):
-            assert values.dtype == "float32" and values.shape[:2] == (BATCH, TIME), key
-            assert_close(values[:, t], expected, 1e-6)
-
-
-@pytest.mark.parametrize("kind", MASKS)
-@pytest.mark.parametrize("name", ["GRU", "AdamLSTM"])
-def test_memory_map_holds_states_at_masked_steps(name, kind):
-    x, layer = data()[0], LAYERS[name](return_state=True)
-    layer.build(x.shape)
-    mask = MASKS[kind](BATCH, TIME)
-    states = memory_map(layer, x, mask=mask)
-    expected = run(layer, x, mask=ops.convert_to_tensor(mask))[1:]
-    for values, last in zip(states.values(), expected, strict=True):
-        assert_close(values[:, -1], last, 1e-6)
-
-
-def test_memory_map_starts_where_the_layer_does():
-    x, layer = data()[0], kmr.MomentumLSTM(UNITS, return_state=True, stateful=True)
-    layer.build(x.shape)
-    _, h, c, v = run(layer, x)
-    expected = memory_map(layer, x)
-    given = memory_map(layer, x, initial_state=[h, c, v])
-    for name in expected:
-        np.testing.assert_array_equal(given[name], expected[name])
-    np.testing.assert_array_equal(array(layer.states[0]), h)
-    partly = memory_map(layer, x, initial_state=[h, c])
-    assert not np.array_equal(partly["v"], expected["v"])
-
-
-def test_memory_map_keeps_slots_exact_in_half_precision():
-    layer = kmr.MomentumRNN(UNITS, momentum=0.99, return_state=True, dtype="mixed_bfloat16")
-    layer.build((BATCH, TIME, FEATURES))
-    x = data()[0]
-    states, (_, h, v) = memory_map(layer, x), run(layer, x)
-    assert_close(states["h"][:, -1], h, 2**-8)
-    assert_close(states["v"][:, -1], v, 1e-6)
-
-
-class Halved(kmr.rules.Rule):
-    def slots(self, width):
-        return {"half": width}
-
-    def update(self, u, slots):
-        return u / 2, slots
-
-    def get_config(self):
-        return {}
-
-
-def test_states_of_unknown_rules_and_memories_have_names():
-    cell = kmr.MCRMCell(UNITS, rule=Halved(), memory=kmr.AdamLSTMCell(UNITS))
-    assert state_names(cell) == ["h", "c", "inner c", "inner v", "inner m", "half"]
-
-
-def test_memory_map_refuses_what_it_cannot_read():
-    layer = built(keras.layers.LSTM(UNITS))
-    with pytest.raises(ValueError, match=r"Received: \(5, 2\)"):
-        memory_map(layer, np.zeros((TIME, FEATURES)))
-    with pytest.raises(ValueError, match="Dense"):
-        memory_map(keras.layers.Dense(2), data()[0])
-
-
-# Pictures
-
-
-def test_gradient_norms_are_drawn(tmp_path):
-    decay = 0.5 ** np.arange(TIME)[::-1]
-    curves = plot_gradient_norms({"a": decay, "b": 0 * decay})
-    assert [line.get_label() for line in curves.axes[0].lines] == ["a", "b"]
-    maps = plot_gradient_norms({"a": np.stack([decay, decay])}, iterations=[0, 100])
-    assert [axes.get_title() for axes in maps.axes] == ["a", ""]
-    for i, figure in enumerate((curves, maps)):
-        figure.savefig(tmp_path / f"{i}.png")
-        assert (tmp_path / f"{i}.png").stat().st_size > 5000
-    for wrong in ({}, {"a": decay, "b": decay[1:]}, {"a": np.zeros((2, 2, 2))}):
-        with pytest.raises(ValueError, match="`norms`"):
-            plot_gradient_norms(wrong)
-
-
-def test_memory_maps_are_drawn(tmp_path):
-    x = data()[0][:1]
-    layers = {name: built(LAYERS[name]()) for name in ("GRU", "LSTM", "MCRM", "NestedLSTM")}
-    states = {name: memory_map(layer, x) for name, layer in layers.items()}
-    figure = plot_memory_map(states, "a b c", neurons=1)
-    titles = [axes.get_title() for axes in figure.axes if axes.get_title()][::2]
-    rows = ["GRU, h", "LSTM, c", "MCRM, c", "NestedLSTM, outer c", "NestedLSTM, tanh(inner c)"]
-    assert titles == rows
-    figure.savefig(tmp_path / "map.png")
-    assert (tmp_path / "map.png").stat().st_size > 5000
-    with pytest.raises(ValueError, match="4 characters"):
-        plot_memory_map(states, "abcd")
-    with pytest.raises(ValueError, match="neurons=0"):
-        plot_memory_map(states, "abcde", neurons=0)
-
-
-def test_slow_neurons_come_first():
-    time = np.arange(40)
-    c = np.stack([(-1.0) ** time, time / 40, np.sin(time)], axis=1)[None]
-    figure = plot_memory_map({"LSTM": {"h": c, "c": c}}, "x" * 40, neurons=1)
-    shown = figure.axes[0].images[0].get_array()
-    np.testing.assert_array_equal(shown, c[0].T[[1, 2, 0]])
-
-
-def test_plots_name_what_they_need(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"keras-momentum-rnn\[examples\]"):
-        plot_gradient_norms({"a": np.ones(3)})
-
-
-# Examples
-
-
-def example(script, output, *options):
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "KERAS_BACKEND": BACKEND}
-    command = [sys.executable, EXAMPLES / script, *options, f"--output={output}"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
-
-
-def files(output):
-    return {path.name for path in output.iterdir() if path.stat().st_size > 100}
-
-
-@pytest.mark.slow
-def test_gradient_flow_example(tmp_path):
-    tiny = ["--units=4", "--updates=2", "--measurements=2", "--batch-size=8"]
-    done = example("gradient_flow.py", tmp_path / "out", *tiny)
-    assert done.returncode == 0, done.stderr
-    assert files(tmp_path / "out") == {
-        "start_and_end.png",
-        "training.png",
-        "results.json",
-        "report.md",
-    }
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert results["iterations"] == [0, 2]
-    names = {"SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"}
-    assert {name: np.shape(n) for name, n in results["norms"].items()} == dict.fromkeys(
-        names, (2, 64)
-    )
-    assert "SimpleRNN" in (tmp_path / "out" / "report.md").read_text()
-
-
-@pytest.mark.slow
-def test_memory_map_example(tmp_path):
-    tiny = ["--units=4", "--epochs=1", "--characters=2000", "--shown=20"]
-    done = example("memory_map.py", tmp_path / "out", *tiny)
-    assert done.returncode == 0, done.stderr
-    assert files(tmp_path / "out") == {"memory_map.png", "results.json"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", ["gradient_flow.py", "memory_map.py"])
-def test_examples_refuse_bad_options(script, tmp_path):
-    done = example(script, tmp_path, "--units=0")
-    assert done.returncode == 2 and "Received: 0" in done.stderr

@@ -227,11 +227,15 @@ def test_heat_map_has_step_size_across_and_momentum_up():
     cells = np.asarray(axes.images[0].get_array())
     np.testing.assert_allclose(cells, [[0, 0.2, 0.4], [0.1, 0.3, 0.5]])
     assert "Best: MomentumLSTM 0.9 2, test accuracy 0.500" in text
+    told = "MomentumLSTM on mnist:\nbest with momentum 0.9 and step size 2"
+    assert axes.get_title() == told
     for one in runs:
         one |= {"curve": [], "test": None, "best_epoch": None, "diverged": True}
     text, figures = ablation.heat_map(results(runs))
     assert "All diverged." in text
-    assert {t.get_text() for t in figures["heat_map.png"].axes[0].texts} == {"diverged"}
+    axes = figures["heat_map.png"].axes[0]
+    assert {t.get_text() for t in axes.texts} == {"diverged"}
+    assert "every pair diverged" in axes.get_title()
 
 
 @pytest.mark.parametrize(

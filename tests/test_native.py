@@ -24,7 +24,16 @@ numba = pytest.importorskip("numba", reason="the native kernel needs it")
 from keras_momentum_rnn.paths.native import kernel, threads  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
-LAYERS = ("MomentumLSTM", "NAGLSTM", "AdamLSTM", "RMSPropLSTM", "SRGRU", "AdamGRU")
+LAYERS = (
+    "MomentumLSTM",
+    "NAGLSTM",
+    "AdamLSTM",
+    "RMSPropLSTM",
+    "SRGRU",
+    "AdamGRU",
+    "NAGRNN",
+    "AdamRNN",
+)
 
 
 def pair(layer_class, shape, units=4, **options):
@@ -46,11 +55,11 @@ def compare(layers, shape, mask=None, tolerance=1e-5):
     rng = np.random.default_rng(1)
     x, units = normal(rng, *shape), layers[0].units
     sizes = layers[0].state_size
-    counter = np.arange(batch, dtype="float32")[:, None] % 5
-    states = [
-        np.abs(normal(rng, batch, s)) if s > 1 or i < 2 else counter
-        for i, s in enumerate(sizes)
-    ]
+    states = [np.abs(normal(rng, batch, s)) for s in sizes]
+    counted = None
+    if getattr(layers[0].cell.rule, "counts", False):
+        counted = f"state{len(sizes) - 1}"
+        states[-1] = np.arange(batch, dtype="float32")[:, None] % 5
     cotangents = [normal(rng, batch, length, units), *(normal(rng, batch, s) for s in sizes)]
     call = {"training": True} if mask is None else {"training": True, "mask": mask}
     (fast, by_fast), (exact, by_step) = (
@@ -58,9 +67,6 @@ def compare(layers, shape, mask=None, tolerance=1e-5):
     )
     for one, other in zip(fast, exact):
         assert_close(one, other, tolerance)
-    counted = (
-        f"state{len(sizes) - 1}" if getattr(layers[0].cell.rule, "counts", False) else None
-    )
     for name, expected in by_step.items():
         # Nobody learns a number of steps.
         if name != counted:
@@ -202,6 +208,30 @@ def test_without_it_everything_is_as_before(how, monkeypatch):
         "KERAS_MOMENTUM_RNN_NATIVE=0" if how == "switched off" else "extra `cpu`"
     ) in plan.reason
     compare(layers, (3, 9, 5))
+
+
+def test_on_another_device_it_is_absent(monkeypatch):
+    """A TPU is no GPU, and no memory of the CPU either."""
+    monkeypatch.setattr(ready, "computes_on_host", lambda: False)
+    plan = kmr.MomentumLSTM(4).plan(features=3, training=True)
+    assert plan.path != "native" and "not in the memory of the CPU" in plan.reason
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+def test_a_state_that_is_changed_does_not_reach_the_gradient():
+    import torch
+
+    gradients = []
+    for changes in (False, True):
+        layer = pair(kmr.MomentumLSTM, (3, 9, 5), units=16)[0]
+        x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+        outputs, h, c, v = layer(x, training=True)
+        if changes:
+            for state in (h, c, v):
+                state.detach().zero_()
+        outputs.sum().backward()
+        gradients.append(array(x.grad))
+    assert np.array_equal(*gradients)
 
 
 def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):

@@ -3,6 +3,12 @@
 The checks run it with keras-nightly, too: what the next Keras breaks shows before its release.
 """
 
+import json
+import os
+import socket
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -11,6 +17,8 @@ from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import ready_layers
+
+pytestmark = pytest.mark.keras_nightly
 
 X = normal(np.random.default_rng(0), 8, 6, 3)
 REPRESENTATIVES = {
@@ -54,7 +62,7 @@ def test_each_family_takes_its_path_and_equals_the_steps(family):
     step.set_weights(fast.get_weights())
     step.use_cudnn = False
     if BACKEND == "torch":
-        assert fast.plan().path in ("fused", "custom_gradient")
+        assert fast.plan().path in ("native", "fused", "custom_gradient")
     assert_close(run(fast, X)[0], run(step, X)[0], 1e-5)
 
 
@@ -63,3 +71,68 @@ def test_every_layer_is_made_and_made_again():
         made = layer(4)
         again = layer.from_config(made.get_config())
         assert again.get_config() == made.get_config(), name
+
+
+# Batches of 8, of which each process has its own part: `auto_shard_dataset` would divide these
+# once more.
+TRAINS = """
+import json, sys
+import keras, numpy as np
+import keras_momentum_rnn as kmr
+process, count, port, output = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+if count > 1:
+    keras.distribution.initialize(f"127.0.0.1:{port}", count, process)
+    parallel = keras.distribution.DataParallel(auto_shard_dataset=False)
+    keras.distribution.set_distribution(parallel)
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+data = [rng.normal(size=shape).astype("float32") for shape in ((16, 6, 3), (16, 1))]
+parts = [a.reshape(2, count, -1, *a.shape[1:])[:, process] for a in data]
+mine = [np.concatenate(part) for part in parts]
+model = keras.Sequential([keras.Input((6, 3)), kmr.AdamLSTM(4), keras.layers.Dense(1)])
+model.compile(keras.optimizers.Adam(0.01), "mse")
+history = model.fit(*mine, batch_size=8 // count, epochs=3, shuffle=False, verbose=0)
+weights = [np.asarray(keras.ops.convert_to_numpy(w)).ravel() for w in model.trainable_weights]
+if process == 0:
+    found = {"loss": history.history["loss"], "weights": np.concatenate(weights).tolist()}
+    json.dump(found, open(output, "w"))
+"""
+
+
+def why_no_processes():
+    """Return why two processes cannot train one model here, or None."""
+    version = tuple(int(number) for number in keras.__version__.split(".")[:2])
+    if BACKEND == "tensorflow":
+        return "keras.distribution has no TensorFlow"
+    if BACKEND == "torch" and version < (3, 16):
+        return "keras.distribution has PyTorch since Keras 3.16"
+    return None
+
+
+def trained(count, output):
+    """Train in so many processes, and return losses and weights."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TRAINS, str(process), str(count), str(port), output],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for process in range(count)
+    ]
+    errors = [process.communicate(timeout=300)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * count, errors
+    return json.loads(output.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(why_no_processes()), reason=why_no_processes() or "")
+def test_two_processes_learn_what_one_learns(tmp_path):
+    one, two = (trained(count, tmp_path / f"{count}.json") for count in (1, 2))
+    np.testing.assert_allclose(two["loss"], one["loss"], rtol=1e-5)
+    np.testing.assert_allclose(two["weights"], one["weights"], atol=1e-5)

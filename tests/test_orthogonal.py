@@ -95,8 +95,8 @@ def test_the_rotation_is_never_in_half_precision(policy, monkeypatch):
     seen = []
     original = orthogonal.rotation
 
-    def recorded(base, skew, parametrization):
-        seen.extend([base, skew, original(base, skew, parametrization)])
+    def recorded(base, skew, *options):
+        seen.extend([base, skew, original(base, skew, *options)])
         return seen[-1]
 
     monkeypatch.setattr(orthogonal, "rotation", recorded)

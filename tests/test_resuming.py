@@ -95,6 +95,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -149,6 +150,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize(
     "damage",
     [slow_unless(not COMPILES or name in ("truncated", "random"), name) for name in DAMAGES],
@@ -180,6 +182,7 @@ for seed in range(30):
 """
 
 
+@pytest.mark.two_writers
 @pytest.mark.slow
 def test_two_processes_lose_none_of_each_others_runs(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -195,6 +198,7 @@ def test_two_processes_lose_none_of_each_others_runs(tmp_path):
     assert sorted(results["commands"]) == ["A", "B"]
 
 
+@pytest.mark.two_writers
 def test_what_another_command_finished_meanwhile_stays(tmp_path, monkeypatch):
     """Of the same layers too, which are then not trained twice."""
     trained = []
@@ -242,6 +246,7 @@ def lacking(*names):
     return change
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize(
     "change",
     [
@@ -266,6 +271,7 @@ def test_results_of_another_schema_are_refused(change, output):
     assert path.read_bytes() == before
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -282,6 +288,7 @@ def test_other_files_in_their_place_are_refused(content, message, tmp_path):
     assert (tmp_path / "results.json").read_bytes() == content
 
 
+@pytest.mark.damaged_files
 def test_a_run_that_stands_twice_counts_once(output):
     results = read(output)
     twice = {**results, "runs": [*results["runs"], results["runs"][0]]}
@@ -290,6 +297,7 @@ def test_a_run_that_stands_twice_counts_once(output):
     assert read(output)["summary"] == results["summary"]
 
 
+@pytest.mark.damaged_files
 def test_what_killed_processes_left_is_removed(output):
     folder = output / "runs" / "SimpleRNN-0"
     folder.mkdir(parents=True, exist_ok=True)
@@ -309,6 +317,7 @@ def test_the_terminal_shows_no_links_to_pictures(output, capsys):
     assert "What is seen" in shown and "png" not in shown
 
 
+@pytest.mark.damaged_files
 def test_notes_in_another_encoding_end_nothing(output):
     (output / "notes.md").write_bytes("Schön".encode("latin-1"))
     main([*COMMAND, f"--output={output}"])
@@ -321,6 +330,7 @@ def results_file(folder, **settings):
     )
 
 
+@pytest.mark.two_writers
 def test_of_a_run_the_record_that_came_farthest_is_kept(tmp_path):
     def run(done, diverged=False):
         return {"name": "A", "done": done, "diverged": diverged}

@@ -102,6 +102,25 @@ def test_a_third_of_bayesian_trials_is_random():
         assert made.num_initial_points == random
 
 
+def test_an_interrupted_bayesian_search_goes_on_with_the_same_trials(tmp_path):
+    """The trials after the random ones, too: keras-tuner forgets what it draws them from."""
+
+    class Rugged(Scripted):
+        """With many best places, so that it matters where a search for one begins."""
+
+        def fit(self, hp, *args, **kwargs):
+            super().fit(hp, *args, **kwargs)
+            return {"score": float(np.sin(40 * score_of(hp.values)))}
+
+    options = {"strategy": "bayesian", "max_trials": 8}
+    whole = search(tmp_path / "whole", hypermodel=Rugged(), **options)
+    with pytest.raises(KeyboardInterrupt):
+        broken = Rugged({5: fail(KeyboardInterrupt())})
+        search(tmp_path / "broken", hypermodel=broken, **options)
+    resumed = search(tmp_path / "broken", hypermodel=Rugged(), **options)
+    assert numbers(resumed) == numbers(whole)
+
+
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
 def test_first_trials_come_first(strategy, tmp_path):
     first = [{"layer": "MomentumLSTM", "momentum": 0.3}, {"layer": "LSTM", "step_size": 1.5}]
@@ -154,10 +173,22 @@ def test_a_killed_process_loses_no_trial(tmp_path):
     assert numbers(results) == numbers(search(whole, max_trials=5))
 
 
+@pytest.mark.parametrize("strategy", ["random", "hyperband"])
+def test_an_interrupted_search_tries_what_a_whole_one_tries(strategy, tmp_path):
+    size = {"max_trials": 6} if strategy == "random" else {"max_trials": None, "epochs": 3}
+    options = {"strategy": strategy, **size}
+    for event in (3, 4):
+        with pytest.raises(KeyboardInterrupt):
+            search(tmp_path / str(event), {event: fail(KeyboardInterrupt())}, **options)
+    whole = numbers(search(tmp_path / "whole", **options))
+    assert all(numbers(search(tmp_path / str(event), **options)) == whole for event in (3, 4))
+
+
 def damaged(text):
     return {"torn": text[: len(text) // 2], "random": b"\xff\x00\x81" * 9, "empty": b"{}"}
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize("damage", ["torn", "random", "empty"])
 def test_a_damaged_file_of_keras_tuner_loses_nothing(damage, tmp_path):
     search(tmp_path, max_trials=2)
@@ -175,6 +206,7 @@ def test_a_damaged_file_of_keras_tuner_loses_nothing(damage, tmp_path):
     )
 
 
+@pytest.mark.damaged_files
 @pytest.mark.parametrize("damage", ["torn", "random", "empty", "missing"])
 def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
     search(tmp_path, max_trials=1)
@@ -192,6 +224,7 @@ def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
     assert len(search(tmp_path, max_trials=2, overwrite=True).rows) == 2
 
 
+@pytest.mark.damaged_files
 def test_what_killed_processes_left_half_written_is_removed(tmp_path):
     search(tmp_path, max_trials=1)
     old, new = (tmp_path / "trials" / f"unfinished-{i}-record.json" for i in range(2))

@@ -73,6 +73,7 @@ def start(tmp_path):
         process.communicate()
 
 
+@pytest.mark.two_writers
 @pytest.mark.slow
 def test_every_trial_is_counted_once_though_a_worker_is_killed(start, tmp_path):
     chief, killed, worker = start("chief"), start("worker0"), start("worker1")
@@ -110,17 +111,19 @@ def as_chief(monkeypatch):
         yield port
 
 
+@pytest.mark.two_writers
 def test_a_port_where_another_chief_listens_is_refused(as_chief, tmp_path):
     with pytest.raises(ValueError, match=f"Received: 127.0.0.1:{as_chief}"):
         search(tmp_path / "search")
     assert not (tmp_path / "search").exists()
 
 
+@pytest.mark.two_writers
 def test_a_worker_takes_no_trial_of_another_search(tmp_path, monkeypatch):
     oracles = [keras_tuner.oracles.RandomSearchOracle() for _ in range(3)]
     for oracle, name in zip(oracles, ("mine", "other")):
         search(tmp_path / name, max_trials=1)
-        state.restore(oracle, state.load(tmp_path / name))
+        state.restore(oracle, state.load(tmp_path / name), tmp_path / name)
     for name, value in (("TUNER_ID", "worker0"), ("ORACLE_IP", "127.0.0.1")):
         monkeypatch.setenv(f"KERASTUNER_{name}", value)
     for oracle in oracles:  # of the chief that answers

@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from rich import print
+from rich.markup import escape
 
-from keras_momentum_rnn.atomic_files import differences, replaced
+from keras_momentum_rnn.atomic_files import check_model_file, differences, replaced
 from keras_momentum_rnn.experiments import devices, report, runner, summary, training
 from keras_momentum_rnn.experiments.constant import constant_scores
 from keras_momentum_rnn.experiments.results_file import ResultsFile, surroundings
@@ -212,9 +213,24 @@ def completed(results):
 
 
 def keep_best(results):
-    """Copy the best model of all, if it was trained here and not only its record kept."""
+    """Copy the best model of all, if it was trained here and not only its record kept.
+
+    A damaged one is told, and not copied: what stands in its place may still be whole.
+    """
     best = results.content["best"]
     model = best and results.run_folder(best) / "best.keras"
-    if model and model.exists():
-        with replaced(results.folder / "best.keras") as path:
-            shutil.copyfile(model, path)
+    if not model or not model.exists():
+        return
+    try:
+        check_model_file(model)
+    except ValueError as error:
+        print(
+            escape(
+                f"{error}\nSo {results.folder / 'best.keras'} was not written anew. To train "
+                f"this model again, remove its run ({best['layer']}, seed {best['seed']}) from "
+                "results.json and repeat the command."
+            )
+        )
+        return
+    with replaced(results.folder / "best.keras") as path:
+        shutil.copyfile(model, path)

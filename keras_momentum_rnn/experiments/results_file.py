@@ -78,6 +78,7 @@ class ResultsFile:
             return {**entries, **new}
         try:
             content["runs"] = self.merged(content["runs"])
+            content["commands"] = list(dict.fromkeys(content["commands"]))
             different = differences(content["settings"], self.settings)
             different += self.check(content["runs"])
             self.complete(content)
@@ -88,7 +89,7 @@ class ResultsFile:
             ) from error
         if different:
             raise ValueError(
-                f"{self.folder} holds runs with other settings; remove it or choose another "
+                f"{self.path} holds runs with other settings; remove it or choose another "
                 f"output:{''.join(dict.fromkeys(different))}"
             )
         return {**entries, **content}

@@ -17,3 +17,17 @@ def current_device():
     else:
         gpu = keras.ops.zeros(()).device.type == "cuda"
     return "gpu" if gpu else "cpu"
+
+
+def computes_on_host():
+    """Return whether arrays are in the memory of the CPU: not on a GPU, a TPU or another."""
+    backend = keras.config.backend()
+    if backend == "jax":
+        import jax
+
+        return jax.default_backend() == "cpu"
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return all(device.device_type == "CPU" for device in tf.config.list_physical_devices())
+    return keras.ops.zeros(()).device.type == "cpu"

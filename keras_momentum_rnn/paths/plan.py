@@ -63,8 +63,8 @@ class Call:
         mask: bool, whether the call has a mask.
         slots_given: bool, whether the call's `initial_state` holds slots.
         transformed: bool, whether a function transform of PyTorch acts on the call.
-        exported: None, or how the call is traced for a file, of `traced_for_export`.
         native_absence: str, why there is no native kernel here, or None.
+        exported: None, or how the call is traced for a file, of `traced_for_export`.
         stateful, unroll, use_cudnn: the arguments of the layer.
     """
 
@@ -89,8 +89,8 @@ class Call:
     mask: bool
     slots_given: bool
     transformed: bool
-    exported: str | None
     native_absence: str | None
+    exported: str | None
     stateful: bool
     unroll: bool
     use_cudnn: bool | str

@@ -43,9 +43,12 @@ class Executions(keras_tuner.HyperModel):
     def begin(self, folder):
         """Begin a trial, and note so: a kill leaves the note."""
         self.folder = folder
-        attempts = read_record(folder)["attempts"] + 1
+        self.again(read_record(folder)["attempts"] + 1)
+
+    def again(self, attempts):
+        """Begin the trial's first execution, in the attempt of this number."""
         self.record = {**EMPTY, "attempts": attempts, "executions": []}
-        write_record(folder, self.record)
+        write_record(self.folder, self.record)
 
     def end(self, error):
         self.record["error"] = error

@@ -47,7 +47,33 @@ class Hyperband(Oracle, keras_tuner.oracles.HyperbandOracle):
     pass
 
 
-class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracle):
+class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
+    """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
+
+    keras-tuner does not save the numbers that it starts its search of the model from, so after
+    an interruption it would go on with other trials.
+    """
+
+    def populate_space(self, trial_id):
+        completed = sum(trial.status == "COMPLETED" for trial in self.trials.values())
+        if completed < self.num_initial_points:
+            return super().populate_space(trial_id)
+        fresh = keras_tuner.oracles.BayesianOptimizationOracle(
+            objective=self.objective,
+            max_trials=self.max_trials,
+            num_initial_points=self.num_initial_points,
+            alpha=self.alpha,
+            beta=self.beta,
+            seed=self.seed + len(self.trials),
+            hyperparameters=self.get_space(),
+            allow_new_entries=self.allow_new_entries,
+            tune_new_entries=self.tune_new_entries,
+        )
+        fresh.trials, fresh.ongoing_trials = self.trials, self.ongoing_trials
+        return fresh.populate_space(trial_id)
+
+
+class BayesianOptimization(Oracle, ResumableBayes):
     pass
 
 

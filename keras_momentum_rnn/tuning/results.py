@@ -10,7 +10,7 @@ import keras_tuner
 from keras_tuner.engine.hyperparameters import Fixed
 from rich.table import Table
 
-from keras_momentum_rnn.atomic_files import replaced, write_json
+from keras_momentum_rnn.atomic_files import check_model_file, replaced, write_json
 from keras_momentum_rnn.tuning import state
 from keras_momentum_rnn.tuning.values import LOGIT, plain, readable
 
@@ -118,11 +118,13 @@ def load_results(directory):
     ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
     """
     directory, stored = Path(directory), state.load(directory)
-    trials = {trial.trial_id: trial for trial in state.trials_of(stored)}
-    ended = sorted(stored["oracle"]["end_order"] if trials else [], key=int)
-    rows = [row_of(trials[n], directory / state.PROJECT / f"trial_{n}") for n in ended]
-    settings = stored["settings"]
-    return Results(directory, rows, keras_tuner.Objective(*settings["objective"]), settings)
+    with state.whole(directory):
+        trials = {trial.trial_id: trial for trial in state.trials_of(stored)}
+        ended = sorted(stored["oracle"]["end_order"] if trials else [], key=int)
+        rows = [row_of(trials[n], directory / state.PROJECT / f"trial_{n}") for n in ended]
+        settings = stored["settings"]
+        objective = keras_tuner.Objective(*settings["objective"])
+        return Results(directory, rows, objective, settings)
 
 
 class Results:
@@ -161,8 +163,17 @@ class Results:
         return list(best.values())
 
     def best_model(self):
-        """Return the best model of the search, with its weights of the best epoch."""
-        return keras.saving.load_model(self.directory / "best.keras")
+        """Return the best model of the search, with its weights of the best epoch.
+
+        Raises:
+            ValueError: if best.keras is missing or damaged.
+        """
+        path = self.directory / "best.keras"
+        try:
+            check_model_file(path)
+        except ValueError as error:
+            raise ValueError(f"{error}. To write it again, repeat the search.") from error
+        return keras.saving.load_model(path)
 
     def table(self):
         """Return a `rich` table, best by layer."""

@@ -1,9 +1,11 @@
 """The search: keras-tuner's tuners with what a long search needs around them."""
 
 import contextlib
+import copy
 import functools
 import json
 import sys
+import warnings
 from numbers import Integral
 from pathlib import Path
 
@@ -43,6 +45,40 @@ class HyperbandTuner(Tuner, keras_tuner.Hyperband):
     def __init__(self, oracle, **kwargs):
         # Hyperband's own constructor makes an oracle, and nothing else.
         keras_tuner.Tuner.__init__(self, oracle=oracle, **kwargs)
+
+    def run_trial(self, trial, *args, **kwargs):
+        earlier = trial.hyperparameters.values.get("tuner/trial_id")
+        try:
+            return super().run_trial(trial, *args, **kwargs)
+        except Exception:
+            why = earlier and self.unreadable(earlier)
+            if not why:
+                raise
+            warnings.warn(f"{why} So trial {trial.trial_id} begins anew.", stacklevel=2)
+        self.hypermodel.again(self.hypermodel.record["attempts"])
+        return super().run_trial(from_its_beginning(trial), *args, **kwargs)
+
+    def load_model(self, trial):
+        # Not by the weights that the trial began with: they may be lost, its own stay.
+        return super().load_model(from_its_beginning(trial))
+
+    def unreadable(self, trial_id):
+        """Return why no trial can go on from a trial's weights, or an empty text."""
+        folder = Path(self.get_trial_dir(trial_id))
+        try:
+            json.loads((folder / "build_config.json").read_text(encoding="utf-8"))
+            self.load_model(self.oracle.get_trial(trial_id))
+        except Exception as error:  # a damaged file raises what it likes
+            return f"{folder} holds no whole weights: {one_line(error)}."
+        return ""
+
+
+def from_its_beginning(trial):
+    """Return a copy of a trial that goes on from no other."""
+    trial = copy.deepcopy(trial)
+    if trial.hyperparameters.values.pop("tuner/trial_id", None) is not None:
+        trial.hyperparameters.values["tuner/initial_epoch"] = 0
+    return trial
 
 
 def tune(
@@ -186,7 +222,7 @@ def tune(
     out = sys.stdout if verbose else None
     with quiet() if part == "chief" else contextlib.nullcontext():
         tuner = make_tuner()
-        state.restore(oracle, stored)
+        state.restore(oracle, stored, directory)
         oracle.on_end = ended(tuner, stored, oracles.count(strategy, oracle), out)
         try:
             # A chief trains nothing; it takes no data.
@@ -231,10 +267,23 @@ def finish(tuner):
         raise RuntimeError(
             f"No trial of {len(results.rows)} completed. The last error: {errors[-1]}"
         )
-    model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
+    try:
+        model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
+    except Exception as error:  # a damaged file raises what it likes
+        folder = tuner.get_trial_dir(results.best.trial)
+        warnings.warn(
+            f"{folder} holds no whole weights, so best.keras was not written anew; if there is "
+            f"one, it is that of an earlier call. All else is whole. {one_line(error)}",
+            stacklevel=3,
+        )
+        return results
     with replaced(results.directory / "best.keras") as new:
         model.save(new)
     return results
+
+
+def one_line(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def check(strategy, max_trials, epochs, executions, patience, seed, first, objective, fit):

@@ -8,11 +8,14 @@ keras-tuner writes its own state in place and in several steps, so a kill can le
 search.json is replaced as a whole: a search always goes on from the end of a trial.
 """
 
+import contextlib
 import copy
 import shutil
 import uuid
+from math import isfinite
 from pathlib import Path
 
+import keras_tuner
 from keras_tuner.engine.trial import Trial
 
 from keras_momentum_rnn.atomic_files import (
@@ -28,6 +31,8 @@ PROJECT = "trials"
 ID = "tuner/search"
 # The record of a trial that did not begin.
 EMPTY = {"attempts": 0, "executions": (), "error": None}
+# What the record says of each execution.
+EXECUTION = {"seed", "score", "epochs", "parameters", "seconds"}
 ADVICE = "pass `overwrite=True` to remove it, or choose another."
 
 
@@ -70,9 +75,27 @@ def load(directory):
         raise ValueError(
             f"`directory` must be that of a search. Received: directory={str(directory)!r}"
         )
-    if not isinstance(stored, dict) or {"id", "settings", "oracle", "trials"} - stored.keys():
-        raise ValueError(f"{path} is not the state of a search; mend or remove it.")
+    with whole(directory):
+        if lacking := {"id", "settings", "oracle", "trials"} - stored.keys():
+            raise ValueError(f"it lacks {sorted(lacking)}")
+        keras_tuner.Objective(*stored["settings"]["objective"])
+        known = {trial.trial_id for trial in trials_of(stored)}
+        ended = stored["oracle"]["end_order"] if known else []
+        if not {*ended} <= known or not all(name.isdecimal() for name in ended):
+            raise ValueError(f"of the ended trials {ended} some are not there")
     return stored
+
+
+@contextlib.contextmanager
+def whole(directory):
+    """Say of search.json that it cannot be used, where what is done with it raises."""
+    try:
+        yield
+    except Exception as error:  # any, since any value may stand anywhere
+        raise ValueError(
+            f"{Path(directory) / 'search.json'} is not the state of a search; mend it, or "
+            f"{ADVICE} {type(error).__name__}: {error}"
+        ) from error
 
 
 def save(directory, stored, oracle):
@@ -86,17 +109,22 @@ def save(directory, stored, oracle):
     write_json(directory / "search.json", {**stored, **state})
 
 
-def restore(oracle, stored):
-    """Bring an oracle to the state of `stored`."""
-    oracle.hyperparameters.Fixed(ID, stored["id"])
-    if stored["oracle"] is None:
-        return
-    for trial in trials_of(stored):
-        oracle.trials[trial.trial_id] = trial
-    # Trials that other workers had begun run again, in whichever process is free first.
-    begun = list(stored["oracle"]["ongoing_trials"].values())
-    waiting = [*stored["oracle"]["retry_queue"], *begun]
-    oracle.set_state({**stored["oracle"], "ongoing_trials": {}, "retry_queue": waiting})
+def restore(oracle, stored, directory):
+    """Bring an oracle to the state of `stored`, which is that of the search in `directory`.
+
+    Raises:
+        ValueError: if it is none that an oracle can have.
+    """
+    with whole(directory):
+        oracle.hyperparameters.Fixed(ID, stored["id"])
+        if stored["oracle"] is None:
+            return
+        for trial in trials_of(stored):
+            oracle.trials[trial.trial_id] = trial
+        # Trials that other workers had begun run again, in whichever process is free first.
+        begun = list(stored["oracle"]["ongoing_trials"].values())
+        waiting = [*stored["oracle"]["retry_queue"], *begun]
+        oracle.set_state({**stored["oracle"], "ongoing_trials": {}, "retry_queue": waiting})
 
 
 def trials_of(stored):
@@ -115,7 +143,20 @@ def trials_of(stored):
 def read_record(folder):
     """Return the record of a trial, an empty one if it is missing or damaged."""
     record = read_json(Path(folder) / "record.json")
-    return {**EMPTY, **record} if isinstance(record, dict) else EMPTY
+    return {**EMPTY, **record} if is_record(record) else dict(EMPTY)
+
+
+def is_record(value):
+    """Return whether a value has the entries of a trial's record."""
+    with contextlib.suppress(TypeError, KeyError):
+        return (
+            {*value} == {*EMPTY}
+            and value["attempts"] >= 0
+            and isinstance(value["error"], (str, type(None)))
+            and all({*execution} == EXECUTION for execution in value["executions"])
+            and all(isfinite(execution["score"]) for execution in value["executions"])
+        )
+    return False
 
 
 def write_record(folder, record):

@@ -8,5 +8,8 @@
     cells.py, rules.py       one step of a cell and of a rule, and its way back
     products.py, functions.py, memory.py, vectors.py    what they are made of
 
+After a change of one of these files remove the `__pycache__` beside them: Numba takes compiled
+code from there as long as the file of the compiled function itself is as it was.
+
 Nothing but `ready.py` is imported before a layer runs on the path "native".
 """

@@ -1,7 +1,7 @@
 """A step of a cell on rows of vectors, and the way back.
 
-Of each step a row of 4 times `padded` numbers is kept: of an LSTM its gates i, f, a, o; of a
-GRU z, r, a and q, the recurrent part of the candidate a.
+Of each step a row of numbers is kept, so many times `padded`: of an LSTM its gates i, f, a and
+o; of a GRU z, r, a and q, the recurrent part of the candidate a; of an Elman cell h.
 """
 
 from numba import njit
@@ -9,9 +9,7 @@ from numba import njit
 from keras_momentum_rnn.paths.native.functions import ONE, sigmoid, tanh
 from keras_momentum_rnn.paths.native.vectors import WIDTH, load, splat, store
 
-LSTM, GRU = 0, 1
-# How many times `padded` a row that is kept has.
-KEPT = 4
+LSTM, GRU, ELMAN = 0, 1, 2
 
 
 @njit(forceinline=True)
@@ -87,3 +85,20 @@ def gru_row_back(kept, at, h, j, dh, d, carry, k, dy, du, i, padded):
         store(du, i + 2 * padded + n, d_candidate)
         store(dy, i + 2 * padded + n, d_candidate * reset)
         store(carry, k + n, d_h * update)
+
+
+@njit(forceinline=True)
+def elman_row(z, i, kept, at, h, k, padded):
+    """h' = tanh(z)."""
+    for n in range(0, padded, WIDTH):
+        state = tanh(load(z, i + n))
+        store(kept, at + n, state)
+        store(h, k + n, state)
+
+
+@njit(forceinline=True)
+def elman_row_back(kept, at, dh, d, dz, i, padded):
+    one = splat(ONE)
+    for n in range(0, padded, WIDTH):
+        state = load(kept, at + n)
+        store(dz, i + n, load(dh, d + n) * (one - state * state))

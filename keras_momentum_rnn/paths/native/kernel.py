@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keras_momentum_rnn.paths.native import loops
-from keras_momentum_rnn.paths.native.cells import GRU, KEPT, LSTM
+from keras_momentum_rnn.paths.native.cells import ELMAN, GRU, LSTM
 from keras_momentum_rnn.paths.native.loops import Kept, Numbers, Shape, States, Sums, Weights
 from keras_momentum_rnn.paths.native.products import packed
 from keras_momentum_rnn.paths.native.rules import LINEAR, NONE, SCALED
 from keras_momentum_rnn.paths.native.threads import run_all, shares
 from keras_momentum_rnn.paths.native.vectors import WIDTH
 
-CELLS = {"lstm": LSTM, "gru": GRU}
-GATES = {"lstm": 4, "gru": 3}
+CELLS = {"lstm": LSTM, "gru": GRU, "elman": ELMAN}
+GATES = {"lstm": 4, "gru": 3, "elman": 1}
+# How many times as wide as h what is kept of a step is.
+KEPT = {"lstm": 4, "gru": 4, "elman": 1}
 KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
 # So many samples go through time together, so that weights are read from the cache.
 SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
@@ -30,7 +32,7 @@ class Equation:
     """A cell and its rule.
 
     Attributes:
-        cell: "lstm" or "gru".
+        cell: "lstm", "gru" or "elman".
         kind: "none", "linear" or "scaled".
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
@@ -61,9 +63,9 @@ class Equation:
 
     def shape(self, batch, time, features, units):
         padded = padded_width(units)
-        wide, kind = GATES[self.cell] * padded, KINDS[self.kind]
-        every = max(1, CHUNK // (SAMPLES[kind] * wide))
-        return Shape(CELLS[self.cell], batch, time, features, units, padded, wide, every)
+        wide, kept = GATES[self.cell] * padded, KEPT[self.cell] * padded
+        every = max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide))
+        return Shape(CELLS[self.cell], batch, time, features, units, padded, wide, kept, every)
 
     def kept_shapes(self, batch, time, units, keeps=True):
         """Return the shapes of the arrays of `Kept`."""
@@ -71,7 +73,7 @@ class Equation:
         padded, steps = shape.padded, time if keeps else 1
         scaled, lstm = self.kind == "scaled" and keeps, self.cell == "lstm"
         slots = (-(-time // shape.every) if scaled else 0, batch, shape.wide)
-        gates = (steps, batch, KEPT * padded)
+        gates = (steps, batch, shape.kept)
         c = (steps + keeps, batch, padded) if lstm else (0, 0, 0)
         return (batch, time, units), c, gates, slots, slots
 
@@ -192,7 +194,8 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     if batch:
         run_all(run, shares(batch))
     if equation.cell == "lstm":
-        padded = padded._replace(c=kept.c[-1])
+        # A copy: what a caller does to his state must not reach what is kept.
+        padded = padded._replace(c=kept.c[-1].copy())
     return own_shapes(padded, equation, len(states), shape), kept
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from numba import njit
 
 from keras_momentum_rnn.paths.native.cells import (
+    ELMAN,
     GRU,
-    KEPT,
     LSTM,
+    elman_row,
+    elman_row_back,
     gru_row,
     gru_row_back,
     lstm_row,
@@ -34,7 +36,7 @@ from keras_momentum_rnn.paths.native.vectors import WIDTH
 
 
 class Shape(NamedTuple):
-    """`every`: v and m of a scaled rule are kept before every so many steps."""
+    """`every`: v and m of a scaled rule are kept before so many steps; `kept`: see `cells`."""
 
     cell: int
     batch: int
@@ -43,6 +45,7 @@ class Shape(NamedTuple):
     units: int
     padded: int
     wide: int
+    kept: int
     every: int
 
 
@@ -81,7 +84,7 @@ class Kept(NamedTuple):
 
     h: `(batch, time, units)`, the outputs.
     c: `(time + 1, batch, padded)`, of an LSTM; the first is given.
-    gates: `(time, batch, 4 padded)`, see `cells`.
+    gates: `(time, batch, kept)`, see `cells`.
     v, m: `(chunks, batch, wide)`, before every chunk of steps.
     """
 
@@ -154,11 +157,13 @@ def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keep
         )  # fmt: skip
         for r in range(rows):
             sample = first + r
-            state, at = sample * padded, (step * batch + sample) * KEPT * padded
+            state, at = sample * padded, (step * batch + sample) * shape.kept
             c, c_new = (step * batch + sample) * padded, (step_after * batch + sample) * padded
             if t < lengths[sample]:
                 if shape.cell == GRU:
                     gru_row(u, r * wide, y, r * wide, kept.gates, at, states.h, state, padded)
+                elif shape.cell == ELMAN:
+                    elman_row(u, r * wide, kept.gates, at, states.h, state, padded)
                 else:
                     lstm_row(
                         u, r * wide, kept.gates, at, kept.c, c, c_new, states.h, state, padded
@@ -258,13 +263,16 @@ def backward(
                 clear(dy, i, wide)
                 clear(du, i, wide)
                 continue
-            gates, c = (t * batch + sample) * KEPT * padded, (t * batch + sample) * padded
+            gates, c = (t * batch + sample) * shape.kept, (t * batch + sample) * padded
             if shape.cell == GRU:
                 gru_row_back(
                     kept.gates, gates, h_ring, h_before, dh, r * padded, gradients.h, state,
                     dy, du, i, padded,
                 )  # fmt: skip
                 d_drive = du
+            elif shape.cell == ELMAN:
+                elman_row_back(kept.gates, gates, dh, r * padded, dy, i, padded)
+                d_drive = dy
             else:
                 lstm_row_back(
                     kept.gates, gates, kept.c, c, c + batch * padded, dh, r * padded,

@@ -7,6 +7,8 @@ import sys
 import threading
 import warnings
 
+from keras_momentum_rnn.paths.devices import computes_on_host
+
 SWITCH = "KERAS_MOMENTUM_RNN_NATIVE"
 # Compiled code comes from the disk in less time than this; then nothing need be said.
 PATIENCE = 2.0
@@ -22,6 +24,8 @@ def absence():
         return "numba is not installed (extra `cpu`)"
     if _failed.is_set():
         return "the native kernel does not compile here"
+    if not computes_on_host():
+        return "arrays are not in the memory of the CPU"
     return None
 
 

@@ -49,7 +49,7 @@ def run_native(cell, sequence, plan):
     """Run a sequence; the slots may start anywhere.
 
     Args:
-        cell: an LSTM or GRU cell whose rule is linear, scaled or none.
+        cell: an LSTM, GRU or Elman cell whose rule is linear, scaled or none.
         sequence: a `run.Sequence`.
         plan: a `Plan`.
 

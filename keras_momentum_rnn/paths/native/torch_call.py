@@ -5,6 +5,7 @@ import torch
 from keras_momentum_rnn.paths.native import kernel
 
 
+@torch.compiler.disable
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
     outputs, *finals = NativeCell.apply(problem, x, *weights, *states)

@@ -1,0 +1,322 @@
+"""Hessian-free optimisation: the settings, the state, and one update."""
+
+import contextlib
+import itertools
+import math
+
+import keras
+from keras import ops
+
+from keras_momentum_rnn.checks import checked, checked_choice, checked_count
+from keras_momentum_rnn.optimizers import conjugate_gradients as cg
+from keras_momentum_rnn.optimizers.schedules import is_schedule
+from keras_momentum_rnn.rules import register
+
+# Of the ratio of what the objective fell by to what its model promised (Levenberg, Marquardt):
+# below the first the damping rises, above the second it falls.
+POOR, RICH = 0.25, 0.75
+# Options of Keras's optimizers which act on gradients, or between a gradient and its update.
+REFUSED = {
+    "weight_decay": "give the layers a `kernel_regularizer`, which enters the curvature too",
+    "clipnorm": "the damping bounds an update",
+    "clipvalue": "the damping bounds an update",
+    "global_clipnorm": "the damping bounds an update",
+    "use_ema": "average the weights in a callback",
+    "ema_momentum": "average the weights in a callback",
+    "ema_overwrite_frequency": "average the weights in a callback",
+    "gradient_accumulation_steps": "use a larger batch, of which `curvature_fraction` may be "
+    "smaller",
+    "loss_scale_factor": "half precision is not supported",
+}
+
+
+@register
+class HessianFree(keras.optimizers.Optimizer):
+    """Hessian-free optimisation, with the previous update as momentum.
+
+    Each update minimises a damped quadratic model of the objective f around the weights w,
+
+    ```
+    q(d) = g'd + d'(G + damping I) d / 2,   g = grad f(w),   G = J'HJ
+    ```
+
+    by some steps of conjugate gradients, which need products of G with vectors alone. J is the
+    Jacobian of the model's outputs, H the Hessian of the loss in the outputs; regularizers of
+    weights add their own Hessian to G. The steps start from `decay` times the solution of the
+    last update, as momentum starts from `mu v`:
+
+    ```
+    d_t = CG(q_t, start=decay_t d_{t-1}, cg_steps);   w = w + learning_rate d_t
+    ```
+
+    One step of CG is one of Nesterov's momentum, with the learning rate `r'r / r'Gr` where
+    there is no damping, r being minus the gradient of q at the start. With many steps it is a
+    second-order method, so that `cg_steps` is a dial between the two.
+
+    What follows CG is that of Martens (2010). Of the iterates that were kept, it goes back from
+    the last one while the objective falls (`backtracking`). The damping rises if the objective
+    falls by less than 1/4 of what the undamped q promises, and drops if by more than 3/4. A
+    line search shrinks the rate until the objective falls. The next update starts from the last
+    iterate all the same.
+
+    An update that is not finite leaves the weights alone, raises the damping, and forgets the
+    last solution. An optimizer in this sense needs more of a model than gradients: compile a
+    `HessianFreeModel` with it.
+
+    Args:
+        learning_rate: float > 0, a `LearningRateSchedule`, or a callable that returns a float.
+            The first rate that a line search tries. Defaults to 1.
+        cg_steps: positive integer, the most steps of CG in an update. Defaults to 100.
+        tolerance: number > 0: CG stops where each of its last steps lowered q by less than
+            this share on average; or None, to take all steps. Defaults to 5e-4.
+        decay: number in [0, 1], or a `LearningRateSchedule`, called with the number of updates
+            so far: how much of the last solution CG starts from. 0 is no momentum, 1 is that
+            of Martens (2010). Defaults to 0.95.
+        damping: number >= 0, the first damping. Defaults to 1.
+        damping_factor: number in (0, 1), by which the damping is multiplied or divided; or
+            None, to keep it. Defaults to 2/3.
+        min_damping, max_damping: numbers > 0, the bounds of a damping that changes. Without
+            one below, float32 would lose its positive definite model. Default to 1e-8, 1e8.
+        curvature_fraction: number in (0, 1], the share of each batch, its first samples, on
+            which G is taken. Defaults to 1.
+        backtracking: bool. It costs some evaluations of the objective, and memory for about 20
+            updates. Defaults to True.
+        line_search: bool. Defaults to True.
+        name: str.
+        **refused: other arguments of `keras.optimizers.Optimizer`, none of which has a meaning
+            here.
+
+    Raises:
+        ValueError: if an argument lies outside its range or is refused.
+
+    Example:
+
+    >>> import keras
+    >>> import numpy as np
+    >>> from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
+    >>> inputs = keras.Input((5,))
+    >>> model = HessianFreeModel(inputs, keras.layers.Dense(1)(inputs))
+    >>> model.compile(HessianFree(cg_steps=20, damping=1e-6), "mse")
+    >>> x = np.random.default_rng(0).normal(size=(64, 5)).astype("float32")
+    >>> fit = model.fit(x, x.sum(axis=1), batch_size=64, epochs=3, verbose=0)
+    >>> fit.history["loss"][-1] < 1e-6
+    True
+
+    References:
+        Sutskever, Martens, Dahl and Hinton (2013), "On the importance of initialization and
+        momentum in deep learning", section 5 and appendix A.6; Martens (2010), "Deep learning
+        via Hessian-free optimization". There is no preconditioner and no structural damping.
+    """
+
+    def __init__(
+        self,
+        learning_rate=1.0,
+        cg_steps=100,
+        tolerance=5e-4,
+        decay=0.95,
+        damping=1.0,
+        damping_factor=2 / 3,
+        min_damping=1e-8,
+        max_damping=1e8,
+        curvature_fraction=1.0,
+        backtracking=True,
+        line_search=True,
+        name="hessian_free",
+        **refused,
+    ):
+        for argument, instead in REFUSED.items():
+            value = refused.pop(argument, None)
+            if value is not None and value is not False:
+                raise ValueError(
+                    f"HessianFree takes no `{argument}`: {instead}. "
+                    f"Received: {argument}={value!r}"
+                )
+        if not callable(learning_rate):
+            learning_rate = checked("learning_rate", learning_rate, above=0)
+        super().__init__(learning_rate, name=name, **refused)
+        self.cg_steps = checked_count("cg_steps", cg_steps)
+        self.tolerance = _optional("tolerance", tolerance, above=0)
+        self.initial_damping = checked("damping", damping, at_least=0)
+        self.damping_factor = _optional("damping_factor", damping_factor, above=0, below=1)
+        self.min_damping = checked("min_damping", min_damping, above=0)
+        self.max_damping = checked("max_damping", max_damping, above=0)
+        if self.damping_factor and not min_damping <= damping <= max_damping:
+            raise ValueError(
+                "`damping` must lie in [min_damping, max_damping] where it changes. Received: "
+                f"damping={damping}, min_damping={min_damping}, max_damping={max_damping}"
+            )
+        self.curvature_fraction = _closed("curvature_fraction", curvature_fraction, above=0)
+        self.backtracking = checked_choice("backtracking", backtracking, (False, True))
+        self.line_search = checked_choice("line_search", line_search, (False, True))
+        decay = checked_decay(decay)
+        if not is_schedule(decay):
+            decay = self._scalar(decay, "decay")
+        self._decay = decay
+        self._damping = self._scalar(self.initial_damping, "damping")
+        self._total_cg_steps = self._scalar(0, "total_cg_steps", "int")
+
+    def _scalar(self, value, name, dtype=None):
+        start = keras.initializers.Constant(value)
+        return self.add_variable((), start, dtype, "only_first_replica", name=name)
+
+    @property
+    def decay(self):
+        """How much of the last solution CG starts from; a number of it may be set."""
+        return self._decay(self.iterations) if is_schedule(self._decay) else self._decay
+
+    @decay.setter
+    def decay(self, decay):
+        if is_schedule(self._decay):
+            raise TypeError(
+                "`decay` cannot be set where it is a schedule: create the optimizer with a "
+                f"number. Received: decay={decay!r}"
+            )
+        self._decay.assign(checked_decay(decay, schedule=False))
+
+    @property
+    def damping(self):
+        """The damping of the next update, a variable; it may be set."""
+        return self._damping
+
+    @damping.setter
+    def damping(self, damping):
+        self._damping.assign(checked("damping", damping, at_least=0))
+
+    @property
+    def total_cg_steps(self):
+        """The steps of CG that were taken so far, a variable: the paper counts in these."""
+        return self._total_cg_steps
+
+    def build(self, variables):
+        """Create the last solution for each variable, at zero."""
+        if self.built:
+            shapes = [tuple(v.shape) for v in variables]
+            if shapes != (own := [tuple(d.shape) for d in self._directions]):
+                raise ValueError(
+                    "A HessianFree keeps to the variables that it was built for: create "
+                    f"another. It has variables of shapes {own}. Received: shapes {shapes}"
+                )
+            return
+        super().build(variables)
+        self._directions = self.add_optimizer_variables(variables, "direction")
+
+    def apply(self, grads, trainable_variables=None):
+        """Refuse to: gradients are not enough."""
+        raise TypeError(
+            "HessianFree needs products with the curvature, which no gradient tells: compile a "
+            "`HessianFreeModel(inputs, outputs)` with it, not a plain `keras.Model`"
+        )
+
+    def update(self, quadratic):
+        """Take one update: return the new weights.
+
+        Args:
+            quadratic: the `Quadratic` of a batch.
+        """
+        theta, gradient, before = quadratic.theta, quadratic.gradient, quadratic.value
+        product = quadratic.product
+        dtype = theta.dtype
+        damping, rate = ops.cast(self.damping, dtype), ops.cast(self.learning_rate, dtype)
+        start = ops.cast(self.decay, dtype) * flat(self._directions)
+        solution, iterates, last, steps, _ = cg.conjugate_gradients(
+            lambda v: product(v) + damping * v,
+            -gradient,
+            start,
+            self.cg_steps,
+            self.tolerance,
+            keep=self.backtracking,
+        )
+
+        def moved(step):
+            return quadratic.objective(theta + step)
+
+        step, after = cg.backtracked(moved, iterates, last)
+        slope = cg.dot(gradient, step)
+        promised = slope + cg.dot(step, product(step)) / 2
+        ratio = (after - before) / promised
+        fine = ops.isfinite(before) & ops.isfinite(cg.dot(solution, solution))
+        if self.line_search:
+            first = ops.cond(rate == 1, lambda: after, lambda: moved(rate * step))
+            rate = cg.line_search(lambda s: moved(s * step), rate, first, before, slope)
+        else:
+            fine = fine & ops.isfinite(after)
+        if self.damping_factor:
+            poor = ops.logical_not((promised < 0) & (ratio >= POOR))
+            factor = ops.where(ratio > RICH, self.damping_factor, 1.0)
+            factor = ops.where(poor, 1 / self.damping_factor, factor)
+            damping = ops.clip(
+                damping * ops.cast(factor, dtype), self.min_damping, self.max_damping
+            )
+            self._damping.assign(damping)
+        solution = ops.where(fine, solution, ops.zeros_like(solution))
+        for direction, part in zip(self._directions, split(solution, self._directions)):
+            direction.assign(part)
+        self._total_cg_steps.assign(self._total_cg_steps + steps)
+        self.iterations.assign(self.iterations + 1)
+        return ops.where(fine, theta + rate * step, theta)
+
+    def get_config(self):
+        decay = self._decay
+        if is_schedule(decay):
+            decay = keras.optimizers.schedules.serialize(decay)
+        else:
+            decay = float(ops.convert_to_numpy(decay))
+        config = super().get_config()
+        return {
+            **{name: config[name] for name in ("name", "learning_rate")},
+            "cg_steps": self.cg_steps,
+            "tolerance": self.tolerance,
+            "decay": decay,
+            "damping": self.initial_damping,
+            "damping_factor": self.damping_factor,
+            "min_damping": self.min_damping,
+            "max_damping": self.max_damping,
+            "curvature_fraction": self.curvature_fraction,
+            "backtracking": self.backtracking,
+            "line_search": self.line_search,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        config = dict(config)
+        if isinstance(config.get("decay"), dict):
+            config["decay"] = keras.optimizers.schedules.deserialize(
+                config["decay"], custom_objects=custom_objects
+            )
+        return super().from_config(config, custom_objects=custom_objects)
+
+
+def flat(tensors):
+    """Return one flat tensor of all."""
+    return ops.concatenate([ops.reshape(ops.convert_to_tensor(t), (-1,)) for t in tensors])
+
+
+def split(vector, like):
+    """Return tensors of the shapes of others, of a flat one."""
+    sizes = [math.prod(tensor.shape) for tensor in like]
+    ends = list(itertools.accumulate(sizes))
+    return [
+        ops.reshape(vector[end - size : end], tensor.shape)
+        for size, end, tensor in zip(sizes, ends, like)
+    ]
+
+
+def checked_decay(decay, schedule=True):
+    """Return a decay, a number in [0, 1] as a float or a schedule; or raise."""
+    if schedule and is_schedule(decay):
+        return decay
+    return _closed("decay", decay, at_least=0)
+
+
+def _closed(name, value, **low):
+    """As `checked`, in an interval that ends with 1 and has it."""
+    with contextlib.suppress(ValueError):
+        value = checked(name, value, **low)
+        if value <= 1:
+            return value
+    bracket = "[0" if "at_least" in low else "(0"
+    raise ValueError(f"`{name}` must be a number in {bracket}, 1]. Received: {name}={value!r}")
+
+
+def _optional(name, value, **bounds):
+    return None if value is None else checked(name, value, **bounds)

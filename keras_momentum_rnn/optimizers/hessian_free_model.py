@@ -1,0 +1,402 @@
+"""The model that a Hessian-free optimizer trains."""
+
+import dataclasses
+import importlib
+import warnings
+from collections.abc import Callable
+
+import keras
+from keras import ops, tree
+
+from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
+from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
+from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.rules import register
+
+derivatives = importlib.import_module(
+    f"keras_momentum_rnn.optimizers.{keras.config.backend()}_derivatives"
+)
+
+# Of the check of derivatives: samples, and the length of an axis that may have any.
+SAMPLES, LENGTH = 2, 8
+# The relative difference that is no rounding; a GPU rounds products of matrices to TF32.
+LARGEST_DIFFERENCE = 1e-2
+
+
+@dataclasses.dataclass(frozen=True)
+class Quadratic:
+    """A quadratic model of an objective, `value + gradient'd + d'Gd / 2`.
+
+    All tensors but scalars are flat: those of the trainable variables, one after another.
+
+    Attributes:
+        theta: the weights around which it stands.
+        value: the objective there, a scalar.
+        gradient: of the objective there.
+        product: function from v to Gv, the curvature without damping.
+        objective: function from weights to the objective itself.
+    """
+
+    theta: object
+    value: object
+    gradient: object
+    product: Callable
+    objective: Callable
+
+
+def takes_native_kernel(layer):
+    """Return whether a built layer trains on the native kernel."""
+    return layer.plan(training=True).path == "native"
+
+
+@register
+class HessianFreeModel(keras.Model):
+    """A functional model that `HessianFree` trains.
+
+    It is a `keras.Model(inputs, outputs)` whose training step takes products with the
+    curvature, and which is compiled with a `HessianFree` and no other optimizer. All else is
+    Keras's: `compile`, `fit`, callbacks, metrics, sample weights, masks, several outputs,
+    saving. An existing model is trained by `HessianFreeModel(model.inputs, model.outputs)`,
+    which shares its layers.
+
+    - The curvature is that of the compiled losses, through the outputs, and of the regularizers
+      of weights. It is never negative where the loss is convex in the outputs, as the squared
+      error is, and a cross-entropy of logits: give a model of probabilities logits as outputs,
+      and the loss `from_logits=True`. What a layer adds by `add_loss`, activity regularizers
+      among it, enters the objective and its gradient alone.
+    - All evaluations of one update have the same dropout masks, the batch statistics of the
+      same samples, and leave the states of layers as one training step does.
+    - On JAX, layers of this library leave the native kernel, which passes no forward mode:
+      `use_cudnn=False`.
+    - Before the first update the derivatives of the model are checked on random inputs: `J` as
+      the transpose of `J'`. Layers that choose a fused kernel without second derivatives are
+      put on their steps, `use_cudnn=False`, with a warning; others are refused.
+
+    The metric `loss` is that before the update, as in Keras.
+
+    Example:
+
+    >>> import keras
+    >>> import numpy as np
+    >>> from keras_momentum_rnn import MomentumRNN
+    >>> from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
+    >>> inputs = keras.Input((6, 2))
+    >>> outputs = keras.layers.Dense(3)(MomentumRNN(4)(inputs))
+    >>> model = HessianFreeModel(inputs, outputs)
+    >>> loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    >>> model.compile(HessianFree(cg_steps=5), loss, metrics=["accuracy"])
+    >>> x = np.random.default_rng(0).normal(size=(12, 6, 2)).astype("float32")
+    >>> fit = model.fit(x, np.arange(12) % 3, batch_size=12, epochs=4, verbose=0)
+    >>> fit.history["loss"][-1] < fit.history["loss"][0]
+    True
+
+    Reference: as of `HessianFree`.
+    """
+
+    def compile(self, optimizer, loss=None, *arguments, **options):
+        """Compile as Keras does, with a `HessianFree`.
+
+        Args:
+            optimizer: `HessianFree`.
+            loss, *arguments, **options: as of `keras.Model.compile`.
+
+        Raises:
+            ValueError: if the optimizer is another, or one of another model; if a layer
+                computes in half precision or is `stateful`; if there is nothing to train.
+        """
+        optimizer = keras.optimizers.get(optimizer)
+        if not isinstance(optimizer, HessianFree):
+            raise ValueError(
+                "A HessianFreeModel is compiled with a `HessianFree`, other optimizers with a "
+                f"`keras.Model`. Received: optimizer={optimizer!r}"
+            )
+        for layer in layers_of(self):
+            if getattr(layer, "compute_dtype", None) in ("float16", "bfloat16"):
+                raise ValueError(
+                    "HessianFree does not train in half precision, in which conjugate "
+                    f"gradients do not converge. Received: a layer {layer.name!r} that "
+                    f"computes in {layer.compute_dtype}"
+                )
+            if getattr(layer, "stateful", False):
+                raise ValueError(
+                    "A HessianFreeModel evaluates each batch several times, and a `stateful` "
+                    "layer would go on from one to the next. Received: the stateful layer "
+                    f"{layer.name!r}"
+                )
+        if any(map(takes_probabilities, tree.flatten(loss))):
+            warnings.warn(
+                "A cross-entropy of probabilities has a badly conditioned curvature, which is "
+                "not that of its logits: make the outputs logits, and the loss "
+                "`from_logits=True`",
+                stacklevel=2,
+            )
+        if not self.trainable_variables:
+            raise ValueError("A HessianFreeModel needs weights to train. Received: none")
+        super().compile(optimizer, loss, *arguments, **options)
+        optimizer.build(self.trainable_variables)
+        self._derivatives_checked = False
+
+    def compile_from_config(self, config):
+        self.compile(**keras.saving.deserialize_keras_object(config))
+
+    def fit(self, *arguments, **options):
+        self._check_derivatives_once()
+        return super().fit(*arguments, **options)
+
+    def train_on_batch(self, *arguments, **options):
+        self._check_derivatives_once()
+        return super().train_on_batch(*arguments, **options)
+
+    def train_step(self, *arguments):
+        """Take one update; Keras calls this, on JAX with all state, which it wants back."""
+        *state, data = arguments
+        if not state:
+            return self._update(data)
+        groups = (
+            self.trainable_variables,
+            self.non_trainable_variables,
+            self.optimizer.variables,
+            self.metrics_variables,
+        )
+        pairs = [pair for group, values in zip(groups, *state) for pair in zip(group, values)]
+        with keras.StatelessScope(pairs) as scope:
+            logs = self._update(data)
+        return logs, tuple([scope.get_current_value(v) for v in group] for group in groups)
+
+    def quadratic(self, x, y, sample_weight=None):
+        """Return the model of the objective around the weights, for a batch: a `Quadratic`.
+
+        Args:
+            x, y, sample_weight: as of `fit`, arrays or tensors.
+        """
+        self._check_derivatives_once()
+        data = tree.map_structure(ops.convert_to_tensor, (x, y))
+        if sample_weight is not None:
+            sample_weight = tree.map_structure(ops.convert_to_tensor, sample_weight)
+        return self._quadratic(*data, sample_weight)[0]
+
+    def _update(self, data):
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
+        optimizer, variables = self.optimizer, self.trainable_variables
+        quadratic, y_pred, states = self._quadratic(x, y, weights)
+        with derivatives.untracked():
+            new = optimizer.update(quadratic)
+            for variable, value in zip(variables, split(new, variables)):
+                constraint = variable.constraint
+                variable.assign(value if constraint is None else constraint(value))
+            for variable, value in zip(self._rest(), states):
+                if value is not None:
+                    variable.assign(unspoiled(value, quadratic.value, variable))
+            (tracker,) = [metric for metric in self.metrics[:1] if metric.name == "loss"]
+            samples = ops.shape(tree.flatten(x)[0])[0]
+            tracker.update_state(quadratic.value, sample_weight=samples)
+            return self.compute_metrics(x, y, y_pred, sample_weight=weights)
+
+    def _quadratic(self, x, y, weights):
+        """Return the `Quadratic` of a batch, the outputs, and the values of other variables."""
+        variables, theta = self.trainable_variables, values_of(self.trainable_variables)
+        rest = list(zip(self._rest(), values_of(self._rest())))
+        again = derivatives.repeated_draws()
+
+        def evaluated(theta):
+            y_pred, loss, scope = self._evaluate(theta, rest, x, y, weights)
+            masks = [mask_of(t) for t in tree.flatten(y_pred)]
+            return loss, (y_pred, masks, [scope.get_current_value(v) for v in self._rest()])
+
+        def objective(vector):
+            with derivatives.untracked(), again():
+                return self._evaluate(split(vector, variables), rest, x, y, weights)[1]
+
+        value, (y_pred, masks, states), gradient = derivatives.value_and_gradient(
+            evaluated, theta
+        )
+        samples = ops.shape(tree.flatten(x)[0])[0]
+        part = first_samples(self.optimizer.curvature_fraction, samples)
+        curvature = self._curvature(
+            theta, rest, *tree.map_structure(part, (x, y, weights, masks)), y_pred, again
+        )
+        quadratic = Quadratic(
+            theta=flat(theta),
+            value=value,
+            gradient=flat(gradient),
+            product=lambda v: flat(curvature(split(v, variables))),
+            objective=objective,
+        )
+        return quadratic, masked(y_pred, masks), states
+
+    def _rest(self):
+        """Return all variables but the trained ones and the optimizer's."""
+        return [*self.non_trainable_variables, *self.metrics_variables]
+
+    def _evaluate(self, theta, rest, x, y=None, weights=None, loss=True):
+        """Return outputs, loss and scope of a training call, which changes no variable."""
+        pairs = [*zip(self.trainable_variables, theta), *rest]
+        with keras.StatelessScope(pairs, collect_losses=True) as scope:
+            y_pred = self(x, training=True)
+            if loss:
+                loss = self.compute_loss(x, y, y_pred, copied(weights), training=True)
+        return y_pred, loss, scope
+
+    def _curvature(self, theta, rest, x, y, weights, masks, like, again):
+        """Return the function from v to (J'HJ + the Hessian of regularizers) v, lists all."""
+        pairs = [*zip(self.trainable_variables, theta), *rest]
+
+        def outputs_of(theta):
+            with again():
+                return tree.flatten(self._evaluate(theta, rest, x, loss=False)[0])
+
+        def loss_of(outputs):
+            y_pred = masked(tree.pack_sequence_as(like, outputs), masks)
+            with keras.StatelessScope(pairs, collect_losses=True):
+                return self.compute_loss(x, y, y_pred, copied(weights), training=True)
+
+        def middle(outputs, u):
+            return derivatives.hessian_product(loss_of, outputs, u)
+
+        regularizers = [v.regularizer for v in self.trainable_variables]
+
+        def penalty(theta):
+            return sum(r(t) for r, t in zip(regularizers, theta) if r is not None)
+
+        around = derivatives.linearized(outputs_of, theta)
+        if not any(regularizers):
+            return lambda v: around(v, middle)
+
+        def both(v):
+            of_penalty = derivatives.hessian_product(penalty, theta, v)
+            return [a + b for a, b in zip(around(v, middle), of_penalty)]
+
+        return both
+
+    def _check_derivatives_once(self):
+        if self.compiled and not self._derivatives_checked:
+            self.check_derivatives()
+            self._derivatives_checked = True
+
+    def check_derivatives(self):
+        """Check that the model can be trained: that `v'J'Jv` is `|Jv|^2`, on random inputs.
+
+        Layers with a fused kernel are put on their steps where this helps, with a warning.
+
+        Raises:
+            ValueError: if the derivatives are wrong, or missing.
+        """
+        if keras.config.backend() == "jax":
+            for layer in layers_of(self):
+                if isinstance(layer, RuleLayer) and takes_native_kernel(layer):
+                    layer.use_cudnn = False
+        why = self._what_is_wrong()
+        fused = [layer for layer in layers_of(self) if getattr(layer, "use_cudnn", False)]
+        if why and fused:
+            before = [layer.use_cudnn for layer in fused]
+            for layer in fused:
+                layer.use_cudnn = False
+            still = self._what_is_wrong()
+            if not still:
+                names = ", ".join(layer.name for layer in fused)
+                warnings.warn(
+                    "A kernel of these layers has no second derivatives, so all are now "
+                    f"stepped, with `use_cudnn=False`: {names}",
+                    stacklevel=4,
+                )
+            else:
+                for layer, value in zip(fused, before):
+                    layer.use_cudnn = value
+            why = still
+        if why:
+            raise ValueError(
+                "HessianFree needs second derivatives, and those of this model are wrong or "
+                f"missing: {why}. Does a layer have a gradient by hand, or a kernel of its own?"
+            )
+
+    def _what_is_wrong(self):
+        """Return what is wrong with the derivatives, or None."""
+        seeds = iter(range(1000))
+
+        def random(shape, dtype="float32"):
+            shape = [SAMPLES, *(LENGTH if n is None else n for n in shape[1:])]
+            if "float" not in dtype:
+                return ops.zeros(shape, dtype)
+            return keras.random.normal(shape, dtype=dtype, seed=next(seeds))
+
+        x = tree.map_structure(lambda t: random(t.shape, t.dtype), self.input)
+        theta = values_of(self.trainable_variables)
+        rest = list(zip(self._rest(), values_of(self._rest())))
+        v = [keras.random.normal(t.shape, seed=next(seeds)) for t in theta]
+        v = [ops.cast(a, t.dtype) for a, t in zip(v, theta)]
+        again, pushed = derivatives.repeated_draws(), []
+
+        def outputs_of(theta):
+            with again():
+                return tree.flatten(self._evaluate(theta, rest, x, loss=False)[0])
+
+        def noting(outputs, u):
+            pushed.extend(u)
+            return u
+
+        try:
+            back = derivatives.linearized(outputs_of, theta)(v, noting)
+        except Exception as error:  # each backend, and each kernel, raises its own
+            return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        square = float(sum(ops.sum(ops.square(u)) for u in pushed))
+        product = float(sum(ops.sum(a * b) for a, b in zip(back, v)))
+        if abs(product - square) <= LARGEST_DIFFERENCE * square:
+            return None
+        return f"v'J'Jv is {product:.6g} where |Jv|^2 is {square:.6g}"
+
+
+def layers_of(layer, seen=None):
+    """Return a layer and all that stand among its attributes, theirs too."""
+    seen = {} if seen is None else seen
+    if isinstance(layer, (list, tuple)):
+        parts = layer
+    elif isinstance(layer, dict):
+        parts = layer.values()
+    elif isinstance(layer, keras.Layer) and id(layer) not in seen:
+        seen[id(layer)] = layer
+        parts = vars(layer).values()
+    else:
+        parts = ()
+    for part in list(parts):
+        layers_of(part, seen)
+    return list(seen.values())
+
+
+def takes_probabilities(loss):
+    """Return whether a loss, as given to `compile`, is a cross-entropy of probabilities."""
+    if loss in ("crossentropy", "ce"):  # Keras chooses which by the shapes
+        return True
+    if isinstance(loss, keras.losses.Loss):
+        return loss.get_config().get("from_logits") is False
+    names = ("binary", "categorical", "sparse_categorical")
+    functions = [getattr(keras.losses, f"{name}_crossentropy") for name in names]
+    return loss is not None and keras.losses.get(loss) in functions
+
+
+def first_samples(fraction, samples):
+    """Return a function from a tensor to its first samples, a fraction of all."""
+    if fraction == 1:
+        return lambda tensor: tensor
+    if isinstance(samples, int):
+        count = max(1, int(fraction * samples))
+    else:
+        count = ops.cast(fraction * ops.cast(samples, "float32"), "int32")
+        count = ops.maximum(count, 1)
+    return lambda tensor: None if tensor is None else tensor[:count]
+
+
+def values_of(variables):
+    # `convert_to_tensor` would hand on TensorFlow's variables as they are.
+    return [ops.stop_gradient(variable.value) for variable in variables]
+
+
+def copied(weights):
+    # On PyTorch Keras multiplies sample weights by a mask in place.
+    return tree.map_structure(lambda w: None if w is None else ops.copy(w), weights)
+
+
+def unspoiled(value, loss, variable):
+    """Return the new value of a state, or the old one where the loss is not finite."""
+    if "float" not in variable.dtype:
+        return value  # such as that of a seed
+    return ops.where(ops.isfinite(loss), value, variable.value)

@@ -1,0 +1,85 @@
+"""What the tests of conversion share: data, and that a model converts there and back."""
+
+import keras
+import numpy as np
+from keras import layers, ops
+
+from keras_momentum_rnn import (
+    MomentumLSTM,
+)
+from keras_momentum_rnn.convert import from_keras, to_keras
+
+PLAIN = {"momentum": 0.0, "step_size": 1.0}
+BATCH, TIME, WIDTH, UNITS = 3, 5, 4, 3
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def randomized(layer):
+    """Return the layer with random numbers for all its weights, biases included."""
+    for i, weight in enumerate(layer.weights):
+        weight.assign(np.abs(random(*weight.shape, seed=i)) - 0.4)
+    return layer
+
+
+def sequences():
+    """Return sequences that `Masking` masks right, left and in the middle."""
+    x = random(BATCH, TIME, WIDTH)
+    x[0, 3:] = x[1, :2] = x[2, 2] = 0
+    return x
+
+
+def arrays(outputs):
+    return [ops.convert_to_numpy(ops.cast(y, "float32")) for y in keras.tree.flatten(outputs)]
+
+
+def assert_same(one, two, inputs):
+    """Compare the outputs of two layers or models, which must not be trivial."""
+    one, two = arrays(one(inputs)), arrays(two(inputs))
+    assert len(one) == len(two)
+    for a, b in zip(one, two):
+        assert np.abs(a).max() > 1e-2
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def assert_equal_arrays(one, two):
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(*arrays([a, b]))
+
+
+def found(layer, layer_class):
+    """Return the distinct layers of a class inside a layer or model, by identity."""
+    if isinstance(layer, layer_class):
+        return {id(layer): layer}
+    parts = list(layer.layers) if isinstance(layer, keras.Model) else []
+    for name in ("layer", "forward_layer", "backward_layer"):
+        parts += [getattr(layer, name)] if hasattr(layer, name) else []
+    return {k: v for part in parts for k, v in found(part, layer_class).items()}
+
+
+def configs(layer):
+    """Return names and options. The names of operations in a graph are of no account."""
+    if isinstance(layer, keras.Model):
+        return [layer.name, type(layer), [configs(x) for x in layer.layers]]
+    return layer.get_config()
+
+
+def assert_converts(model, inputs, count):
+    """Convert there and back; compare outputs, weights and configs; return the first."""
+    before = model.get_weights()
+    ours = from_keras(model, MomentumLSTM, **PLAIN)
+    back = to_keras(ours)
+    assert not found(ours, layers.LSTM) and not found(back, MomentumLSTM)
+    assert len(found(ours, MomentumLSTM)) == len(found(back, layers.LSTM)) == count
+    assert_same(model, ours, inputs)
+    assert_same(model, back, inputs)
+    assert configs(back) == configs(model)
+    assert_equal_arrays(before, model.get_weights())
+    assert_equal_arrays(before, back.get_weights())
+    return ours
+
+
+def functional(*inputs, outputs):
+    return randomized(keras.Model(list(inputs), outputs))

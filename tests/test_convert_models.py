@@ -1,0 +1,195 @@
+"""Conversion of whole models: what they share, hold frozen or got from the user."""
+
+import keras
+import numpy as np
+import pytest
+from conversions import (
+    BATCH,
+    PLAIN,
+    TIME,
+    UNITS,
+    WIDTH,
+    arrays,
+    assert_converts,
+    assert_equal_arrays,
+    assert_same,
+    found,
+    functional,
+    random,
+    randomized,
+    sequences,
+)
+from keras import layers, ops
+from speed import slow_if_compiled
+
+from keras_momentum_rnn import (
+    NAGLSTM,
+    AdamLSTM,
+    MomentumLSTM,
+)
+from keras_momentum_rnn.convert import from_keras, to_keras
+
+
+@slow_if_compiled
+def test_a_sequential_model_with_all_kinds_of_weights():
+    model = keras.Sequential(
+        [
+            keras.Input((TIME,), dtype="int32", name="words"),
+            layers.Embedding(7, WIDTH, mask_zero=True),
+            layers.LSTM(UNITS, return_sequences=True, name="first"),
+            layers.BatchNormalization(),
+            layers.Dropout(0.2, seed=3),
+            keras.Sequential([layers.LSTM(UNITS), layers.Dense(3, trainable=False)]),
+            layers.Dense(2),
+        ],
+        name="reader",
+    )
+    words = np.random.default_rng(0).integers(0, 7, (BATCH, TIME)).astype("int32")
+    for variable in model.non_trainable_variables:
+        if "variance" in variable.name:
+            positive = variable
+    randomized(model)
+    positive.assign(np.abs(random(UNITS)))
+    model(words, training=True)  # moves the averages and the seed of the dropout
+    ours = assert_converts(model, words, 2)
+    assert ours.name == "reader" and ours.inputs[0].dtype == "int32"
+    assert len(ours.trainable_variables) == len(model.trainable_variables)
+    assert len(ours.non_trainable_variables) == len(model.non_trainable_variables)
+    assert_equal_arrays(model.variables, ours.variables)
+
+
+def test_a_functional_model_with_states_masks_and_several_inputs():
+    source, target = keras.Input((TIME, WIDTH), name="source"), keras.Input((None, WIDTH))
+    mask, extra = keras.Input((None,), dtype="bool"), keras.Input((2 * UNITS,))
+    x = layers.Masking()(source)
+    code, *states = layers.LSTM(UNITS, return_state=True, name="encoder")(x)
+    decoder = layers.LSTM(UNITS, return_sequences=True, return_state=True, name="decoder")
+    y, _, c = decoder(target, initial_state=states, mask=mask)
+    both, *more = layers.Bidirectional(layers.LSTM(UNITS, return_state=True))(x)
+    z = layers.Bidirectional(layers.LSTM(UNITS), merge_mode="sum")(target, more)
+    tail = keras.Sequential([layers.Bidirectional(layers.LSTM(UNITS, return_state=True))])
+    t = tail(y)
+    outputs = {
+        "y": ops.sin(y[:, 1:]) + 2.0,
+        "c": [c, code, layers.Concatenate()([more[2], more[1]])],
+        "z": layers.Add()([z, ops.mean(both + extra, axis=1, keepdims=True)]),
+        "t": t[0] + ops.concatenate([t[3], t[4]], axis=-1),
+    }
+    model = functional(source, target, mask, extra, outputs=outputs)
+    keep = np.random.default_rng(3).random((BATCH, 6)) < 0.6
+    inputs = [sequences(), random(BATCH, 6, WIDTH), keep, random(BATCH, 2 * UNITS)]
+    ours = assert_converts(model, inputs, 8)
+    assert [x.name for x in ours.layers] == [x.name for x in model.layers]
+    assert set(ours.output) == set(outputs)
+
+
+def test_shared_layers_and_models_stay_shared():
+    shared = layers.LSTM(UNITS, return_sequences=True, name="shared")
+    nested_input = keras.Input((TIME, WIDTH))
+    nested = keras.Model(nested_input, layers.LSTM(2)(shared(nested_input)), name="nested")
+    a, b = keras.Input((TIME, WIDTH)), keras.Input((TIME, WIDTH))
+    c = keras.Input((2, TIME, WIDTH))
+    states = [layers.Dense(UNITS)(ops.mean(a, axis=1)), layers.Dense(UNITS)(b[:, 0])]
+    outputs = [
+        shared(a),
+        shared(b, states),
+        nested(a),
+        nested(b),
+        layers.TimeDistributed(nested)(c),
+    ]
+    model = functional(a, b, c, outputs=outputs)
+    inputs = [random(BATCH, *x.shape[1:], seed=i) for i, x in enumerate(model.inputs)]
+    ours = from_keras(model, MomentumLSTM, **PLAIN)
+    assert len(found(ours, MomentumLSTM)) == 2
+    assert_same(model, ours, inputs)
+    assert_same(model, to_keras(ours), inputs)
+    assert ours.count_params() == model.count_params()
+
+
+def test_the_original_is_left_alone():
+    x = keras.Input((TIME, WIDTH))
+    model = functional(x, outputs=layers.Dense(2)(layers.LSTM(UNITS, name="memory")(x)))
+    model.compile("sgd", lambda y, z: ops.mean(ops.square(y - z)))
+    config, weights = model.get_config(), model.get_weights()
+    ours = from_keras(model, MomentumLSTM)
+    assert model.compiled and not ours.compiled
+    ours.compile("sgd", "mse")
+    ours.fit(random(BATCH, TIME, WIDTH), random(BATCH, 2), verbose=0)
+    assert model.get_config() == config and isinstance(model.get_layer("memory"), layers.LSTM)
+    assert model.get_layer("memory").output is not None  # one node, as before
+    assert_equal_arrays(weights, model.get_weights())
+    model.fit(random(BATCH, TIME, WIDTH), random(BATCH, 2), verbose=0)
+    assert all(np.isfinite(w).all() for w in ours.get_weights())
+
+
+def test_frozen_layers_stay_frozen():
+    inner = keras.Sequential([layers.LSTM(UNITS, return_sequences=True), layers.Dense(2)])
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), inner, layers.LSTM(UNITS)])
+    inner.trainable = False
+    inner.layers[1].trainable = True
+    for ours in (from_keras(model, MomentumLSTM), to_keras(from_keras(model, NAGLSTM))):
+        assert ours.trainable and not ours.layers[0].trainable
+        assert [x.trainable for x in ours.layers[0].layers] == [False, True]
+        assert len(ours.trainable_variables) == len(model.trainable_variables) == 5
+
+
+def test_to_keras_drops_the_slots_of_a_graph():
+    x = keras.Input((TIME, WIDTH))
+    lstm = {**PLAIN, "return_state": True}
+    _, *states = MomentumLSTM(UNITS, **lstm)(x)
+    y, *more = layers.Bidirectional(MomentumLSTM(UNITS, **lstm))(x)
+    z = layers.Bidirectional(MomentumLSTM(UNITS, **PLAIN))(x, initial_state=more)
+    model = functional(
+        x, outputs=[y, z, more[3], MomentumLSTM(UNITS, **PLAIN)(x, initial_state=states)]
+    )
+    # At momentum 0 the carried slot is without effect.
+    assert_same(model, to_keras(model), random(BATCH, TIME, WIDTH))
+    with pytest.raises(ValueError, match="a slot of 'memory'"):
+        _, _, _, v = MomentumLSTM(UNITS, name="memory", return_state=True)(x)
+        to_keras(keras.Model(x, v))
+    with pytest.raises(ValueError, match="'late' is called on a slot of 'memory'"):
+        to_keras(keras.Model(x, layers.Dense(2, name="late")(v)))
+
+
+def test_layers_of_ours_within_a_model_stay_when_others_are_converted():
+    x = keras.Input((TIME, WIDTH))
+    _, _, _, v = MomentumLSTM(UNITS, return_state=True)(x)
+    model = functional(x, outputs=[v, layers.LSTM(UNITS)(x)])
+    ours = from_keras(model, AdamLSTM)
+    assert len(found(ours, MomentumLSTM)) == len(found(ours, AdamLSTM)) == 1
+    np.testing.assert_array_equal(*[arrays(m(sequences()))[0] for m in (model, ours)])
+
+
+class Doubled(layers.Layer):
+    """A layer that no one registered, with weights in a layer of its own."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.dense = layers.Dense(2)
+
+    def build(self, shape):
+        self.dense.build(shape)
+
+    def call(self, x):
+        return 2 * self.dense(x)
+
+
+def test_layers_of_the_user_are_copied():
+    last = [Doubled(), layers.Lambda(lambda x: 3 * x)]
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS), *last])
+    ours = from_keras(randomized(model), MomentumLSTM, **PLAIN)
+    assert_same(model, ours, random(BATCH, TIME, WIDTH))
+    assert_same(model, to_keras(ours), random(BATCH, TIME, WIDTH))
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="strings need TensorFlow")
+def test_a_vocabulary_is_copied():
+    lines = ["a b c", "c c d", "b a d"]
+    text = layers.TextVectorization(output_sequence_length=TIME)
+    text.adapt(lines)
+    model = keras.Sequential(
+        [keras.Input((), dtype="string"), text, layers.Embedding(9, WIDTH), layers.LSTM(UNITS)]
+    )
+    model(ops.convert_to_tensor(lines))
+    ours = from_keras(model, MomentumLSTM, **PLAIN)
+    assert_same(model, ours, ops.convert_to_tensor(lines))

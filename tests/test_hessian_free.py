@@ -1,0 +1,286 @@
+"""Hessian-free updates: exact products, limits that have a closed form, and safeguards."""
+
+import inspect
+import itertools
+import re
+
+import keras
+import numpy as np
+import pytest
+from harness import array, normal
+from keras import ops
+
+from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, MomentumSGD
+
+
+def linear_model(optimizer, features=5, loss="mse", **dense):
+    """Return a linear model with random weights."""
+    inputs = keras.Input((features,))
+    outputs = keras.layers.Dense(1, use_bias=False, **dense)(inputs)
+    model = HessianFreeModel(inputs, outputs)
+    model.set_weights([normal(np.random.default_rng(3), features, 1)])
+    model.compile(optimizer, loss)
+    return model
+
+
+def regression(samples=64, features=5, seed=4):
+    """Return inputs, targets, and the matrix and vector of their squared error."""
+    rng = np.random.default_rng(seed)
+    x, y = normal(rng, samples, features), normal(rng, samples, 1)
+    wide = x.astype("float64")
+    return x, y, 2 * wide.T @ wide / samples, 2 * wide.T @ y[:, 0] / samples
+
+
+def plain(**options):
+    """Return an optimizer that does nothing but CG."""
+    settings = {"tolerance": None, "damping": 0.0, "damping_factor": None}
+    settings |= {"backtracking": False, "line_search": False}
+    return HessianFree(**{**settings, **options})
+
+
+# Limits in closed form
+
+
+def test_one_step_of_cg_is_nesterovs_momentum():
+    """With the learning rate r'r / r'Ar of each update."""
+    x, y, a, b = regression()
+    model = linear_model(plain(cg_steps=1, decay=0.9))
+    nag = MomentumSGD(1.0, 0.9, nesterov=True)
+    w = array(model.trainable_variables[0]).astype("float64")[:, 0]
+    variable = keras.Variable(w.astype("float32"))
+    v = np.zeros(5)
+    for _ in range(10):
+        model.train_on_batch(x, y)
+        r = b - a @ (w + 0.9 * v)
+        rate = r @ r / (r @ a @ r)
+        v = 0.9 * v + rate * r
+        w = w + v
+        np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], w, atol=3e-6)
+        nag.learning_rate = rate
+        nag.resume_variable_values([variable])
+        slope = a @ array(variable) - b
+        nag.apply([ops.convert_to_tensor(slope.astype("float32"))], [variable])
+        nag.finalize_variable_values([variable])
+        np.testing.assert_allclose(array(variable), w, atol=3e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"tolerance": None}, {"decay": 0.0}])
+def test_a_quadratic_is_solved_in_two_updates(options):
+    x, y, a, b = regression()
+    model = linear_model(HessianFree(**{"damping": 1e-4, "cg_steps": 20, **options}))
+    model.train_on_batch(x, y)
+    model.train_on_batch(x, y)
+    solution = np.linalg.solve(a, b)
+    np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], solution, atol=2e-5)
+
+
+class Rosenbrock(keras.Layer):
+    """Outputs whose squared error to (1, 0) is (1 - a)^2 + 100 (b - a^2)^2."""
+
+    def build(self, shape):
+        self.w = self.add_weight(shape=(2,), initializer="zeros", name="w")
+
+    def call(self, x):
+        w = ops.convert_to_tensor(self.w)
+        return ops.expand_dims(ops.stack([w[0], 10 * (w[1] - w[0] ** 2)]), 0) + 0 * x
+
+
+def rosenbrock_model(optimizer):
+    inputs = keras.Input((2,))
+    model = HessianFreeModel(inputs, Rosenbrock()(inputs))
+    model.set_weights([np.array([-1.2, 1.0])])
+    model.compile(optimizer, lambda y, p: ops.sum((y - p) ** 2, axis=-1))
+    return model
+
+
+def test_rosenbrock_is_minimised_in_under_40_updates():
+    model = rosenbrock_model(HessianFree(cg_steps=5, decay=0.0))
+    x, y = np.zeros((1, 2), "float32"), np.array([[1, 0]], "float32")
+    losses = [float(np.max(model.train_on_batch(x, y))) for _ in range(40)]
+    assert losses[0] == pytest.approx(24.2, rel=1e-5)
+    assert min(losses) < 1e-8
+    assert all(b <= a for a, b in itertools.pairwise(losses))  # the line search sees to it
+
+
+def test_the_learning_rate_is_the_first_that_is_tried():
+    x, y, a, b = regression()
+    start = None
+    for line_search in (False, True):
+        model = linear_model(plain(cg_steps=20, line_search=line_search, learning_rate=0.25))
+        start = array(model.trainable_variables[0])[:, 0].copy()
+        model.train_on_batch(x, y)
+        end = array(model.trainable_variables[0])[:, 0]
+        np.testing.assert_allclose(end, 0.75 * start + 0.25 * np.linalg.solve(a, b), atol=1e-5)
+
+
+# The damping
+
+
+def test_the_damping_falls_where_the_model_is_good_and_is_bounded():
+    x, y, _, _ = regression()
+    model = linear_model(HessianFree(damping=1.0, min_damping=0.2, cg_steps=2))
+    dampings = []
+    for _ in range(6):
+        model.train_on_batch(x, y)
+        dampings.append(float(model.optimizer.damping))
+    np.testing.assert_allclose(dampings[:3], (2 / 3) ** np.arange(1, 4), rtol=1e-5)
+    assert min(dampings) == pytest.approx(0.2)
+
+
+def test_the_damping_rises_where_the_model_is_bad_and_is_bounded():
+    """Near a saddle of Rosenbrock's kind, the full step overshoots."""
+    model = rosenbrock_model(
+        HessianFree(cg_steps=5, damping=1e-3, max_damping=3e-3, backtracking=False)
+    )
+    model.set_weights([np.array([-1.2, 1.44])])
+    x, y = np.zeros((1, 2), "float32"), np.array([[1, 0]], "float32")
+    model.train_on_batch(x, y)
+    assert float(model.optimizer.damping) == pytest.approx(1.5e-3)
+    model.optimizer.damping = 2.9e-3
+    model.set_weights([np.array([-1.2, 1.44])])
+    model.train_on_batch(x, y)
+    assert float(model.optimizer.damping) == pytest.approx(3e-3)
+
+
+def test_the_ratio_is_that_of_the_undamped_model():
+    """With damping 100 the damped model promises half as much of a step as small as that."""
+    x, y, _, _ = regression()
+    model = linear_model(HessianFree(damping=100.0, cg_steps=20, line_search=False))
+    model.train_on_batch(x, y)
+    assert float(model.optimizer.damping) == pytest.approx(200 / 3)
+
+
+def test_without_a_factor_the_damping_stays():
+    x, y, _, _ = regression()
+    model = linear_model(HessianFree(damping=0.3, damping_factor=None))
+    model.train_on_batch(x, y)
+    assert float(model.optimizer.damping) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("line_search", [False, True])
+def test_an_update_that_is_not_finite_leaves_the_weights_alone(line_search):
+    x, y, _, _ = regression()
+    model = linear_model(HessianFree(line_search=line_search, cg_steps=3))
+    model.train_on_batch(x, y)
+    before, damping = model.get_weights()[0], float(model.optimizer.damping)
+    spoiled = x.copy()
+    spoiled[0, 0] = np.nan
+    model.train_on_batch(spoiled, y)
+    np.testing.assert_array_equal(model.get_weights()[0], before)
+    assert float(model.optimizer.damping) == pytest.approx(1.5 * damping)
+    assert all(np.isfinite(array(v)).all() for v in model.optimizer.variables)
+    loss = float(np.max(model.train_on_batch(x, y)))
+    assert np.isfinite(loss) and float(np.max(model.test_on_batch(x, y))) < loss
+
+
+# As an object
+
+
+def test_config_has_every_argument_and_rebuilds_the_optimizer():
+    schedule = keras.optimizers.schedules.PolynomialDecay(0.5, 10, 0.9)
+    rate = keras.optimizers.schedules.ExponentialDecay(1.0, 10, 0.5)
+    optimizer = HessianFree(rate, 7, None, schedule, 2.0, 0.5, 1e-3, 1e3, 0.5, False, False)
+    config = optimizer.get_config()
+    own = set(inspect.signature(HessianFree.__init__).parameters) - {"self", "refused"}
+    assert own == set(config)
+    before = {**config}
+    again = HessianFree.from_config(config)
+    assert config == before and again.get_config() == config
+    by_name = keras.optimizers.deserialize(keras.optimizers.serialize(HessianFree(decay=0.5)))
+    assert type(by_name) is HessianFree and by_name.get_config()["decay"] == 0.5
+    optimizer.iterations.assign(5)
+    assert float(optimizer.decay) == pytest.approx(0.7)
+    with pytest.raises(TypeError, match=r"where it is a schedule.*Received: decay=0.5"):
+        optimizer.decay = 0.5
+
+
+def test_decay_and_learning_rate_may_be_set_between_fits():
+    x, y, a, b = regression()
+    model = linear_model(plain(cg_steps=1, decay=0.9))
+    w, v = array(model.trainable_variables[0])[:, 0].astype("float64"), np.zeros(5)
+    for decay, rate in ((0.9, 1.0), (0.3, 0.5), (0.0, 0.25)):
+        model.optimizer.decay, model.optimizer.learning_rate = decay, rate
+        for _ in range(2):
+            model.fit(x, y, batch_size=len(x), verbose=0)
+            r = b - a @ (w + decay * v)
+            v = decay * v + r @ r / (r @ a @ r) * r
+            w = w + rate * v
+            np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], w, atol=1e-5)
+    assert model.optimizer.get_config()["decay"] == 0.0
+    assert int(model.optimizer.total_cg_steps) == 6
+
+
+def test_schedules_count_updates():
+    x, y, a, b = regression()
+    decays, rates = [0.5, 0.7, 0.9], [1.0, 0.5, 0.25]
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay
+    model = linear_model(plain(
+        cg_steps=1, decay=schedule([0, 1], decays), learning_rate=schedule([0, 1], rates)
+    ))  # fmt: skip
+    w, v = array(model.trainable_variables[0])[:, 0].astype("float64"), np.zeros(5)
+    model.fit(x, y, batch_size=len(x), epochs=3, verbose=0)
+    for decay, rate in zip(decays, rates):
+        r = b - a @ (w + decay * v)
+        v = decay * v + r @ r / (r @ a @ r) * r
+        w = w + rate * v
+    np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], w, atol=1e-5)
+
+
+BAD = {
+    "learning_rate": [0, -1.0, "fast"],
+    "cg_steps": [0, 2.5, None],
+    "tolerance": [0, -1e-3],
+    "decay": [-0.1, 1.1, "0.9", None],
+    "damping": [-1.0, float("nan"), 1e9],
+    "damping_factor": [0, 1, 1.5],
+    "min_damping": [0, -1, 2.0],
+    "max_damping": [0, 0.5],
+    "curvature_fraction": [0, 1.5, None],
+    "backtracking": [1, None],
+    "line_search": [0, "yes"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, some in BAD.items() for v in some])
+def test_bad_arguments_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"`\w*{name.partition('_')[2] or name}`") as error:
+        HessianFree(**{name: value})
+    assert f"{name}={value}" in str(error.value).replace("'", "")
+
+
+def test_ends_of_the_ranges_are_accepted():
+    HessianFree(decay=1, curvature_fraction=1, damping=0, damping_factor=None)
+    HessianFree(decay=0, damping=1e8, tolerance=None)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"weight_decay": 0.1},
+        {"clipnorm": 1.0},
+        {"clipvalue": 1.0},
+        {"global_clipnorm": 1.0},
+        {"use_ema": True},
+        {"gradient_accumulation_steps": 2},
+        {"loss_scale_factor": 8.0},
+    ],
+    ids=str,
+)
+def test_options_without_a_meaning_are_refused(option):
+    (name,) = option
+    with pytest.raises(ValueError, match=f"takes no `{name}`: .* Received: {name}="):
+        HessianFree(**option)
+
+
+def test_unknown_arguments_are_refused():
+    with pytest.raises((TypeError, ValueError), match=re.escape("preconditioner")):
+        HessianFree(preconditioner=True)
+
+
+def test_a_plain_model_is_refused():
+    inputs = keras.Input((5,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    model.compile(HessianFree(), "mse")
+    x, y, _, _ = regression()
+    with pytest.raises(TypeError, match=r"compile a `HessianFreeModel\(inputs, outputs\)`"):
+        model.fit(x, y, verbose=0)

@@ -1,0 +1,268 @@
+"""Plans: which path a call takes, why, and that every call has one."""
+
+import dataclasses
+
+import hypothesis
+import hypothesis.strategies as st
+import keras
+import numpy as np
+import pytest
+from harness import BACKEND
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn.paths import plan as planning
+from keras_momentum_rnn.paths import registry
+from keras_momentum_rnn.paths.native.ready import SWITCH
+
+HAND = "one loop with a gradient by hand"
+FILTERS = "the rule filters the input in a loop over steps"
+OFF = f"no native kernel: {SWITCH}=0"
+NOT_ZERO = "the slots do not start at zero"
+ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
+
+
+@pytest.fixture(autouse=True)
+def no_native_kernel(monkeypatch):
+    """Plans without the kernel that would take most calls; with it, see `SERVED`."""
+    monkeypatch.setenv(SWITCH, "0")
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")
+@pytest.mark.parametrize(
+    "options, call, path, reason",
+    [
+        ({"use_cudnn": False}, {}, "step", "use_cudnn=False"),
+        ({"unroll": True}, {}, "step", "unroll=True"),
+        ({"stateful": True}, {}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
+        ({}, {"slots": True}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
+        ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
+        (
+            {"recurrent_dropout": 0.1},
+            {"training": True},
+            "filter",
+            f"recurrent dropout acts on h; {FILTERS}",
+        ),
+        (
+            {"dropout": 0.1, "implementation": 1},
+            {"training": True},
+            "custom_gradient",
+            f"{OFF}; each gate has a dropout mask of its own; {HAND}",
+        ),
+        (
+            {"dtype": "mixed_float16"},
+            {},
+            "filter",
+            "no gradient by hand computes in float16; "
+            f"no fused kernel computes in float16; {FILTERS}",
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_plan_gives_its_reason(options, call, path, reason):
+    plan = kmr.MomentumLSTM(4, **options).plan(features=3, **call)
+    assert (plan.path, plan.reason) == (path, reason)
+
+
+def test_a_plan_that_depends_on_the_width_asks_for_it():
+    layer = kmr.MomentumRNN(2)
+    paths = ("fused", "custom_gradient") if BACKEND == "torch" else ("filter", "step")
+    with pytest.raises(ValueError, match=r"depends on the width of its input.*features=None"):
+        layer.plan()
+    assert (layer.plan(features=1).path, layer.plan(features=4).path) == paths
+    layer.build((None, None, 4))
+    assert layer.plan().path == paths[1]
+
+
+CALL = {
+    "backend": ("tensorflow", "jax", "torch"),
+    "device": ("cpu", "gpu"),
+    "dtype": registry.ALL_DTYPES,
+    "cell": ("SomeCell",),
+    "recurrence": (*registry.RECURRENCES, None),
+    "features": (1, 4, 2**19),
+    "units": (1, 4, 2**10),
+    "drive_width": (1, 4, 2**10),
+    "rule": ("SomeRule",),
+    "rule_kind": ("none", "linear", "scaled", "other"),
+    "dropout": (None, "input", "gates"),
+    "exported": (None, None, "graph", "open graph", "torchscript"),
+    "use_cudnn": ("auto", True, False),
+    "native_absence": (None, "numba is not installed"),
+}
+ANY_CALL = st.builds(
+    planning.Call,
+    **{
+        field.name: st.sampled_from(CALL.get(field.name, (False, True)))
+        for field in dataclasses.fields(planning.Call)
+    },
+)
+
+
+PLAIN_CALL = {
+    **{field.name: False for field in dataclasses.fields(planning.Call)},
+    "dtype": "float32",
+    "cell": "SomeCell",
+    "recurrence": "lstm",
+    "standard_activations": True,
+    "drive_from_input": True,
+    "features": 2,
+    "units": 4,
+    "drive_width": 16,
+    "rule": "SomeRule",
+    "dropout": None,
+    "exported": None,
+    "use_cudnn": "auto",
+    "native_absence": "numba is not installed",
+}
+HERE = {"device": "cpu", "rule_kind": "scaled", "native_absence": None}
+# What each kernel serves beside the plain call.
+SERVED = {
+    "native-torch": ("native", {"backend": "torch", **HERE}),
+    "native-jax": ("native", {"backend": "jax", "training": True, **HERE}),
+    "native-tensorflow": ("native", {"backend": "tensorflow", "training": True, **HERE}),
+    "fused-torch": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "linear"}),
+    "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
+    "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
+    "drive-stock": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
+    "hand": ("custom_gradient", {"backend": "torch", "device": "cpu", "rule_kind": "scaled"}),
+    "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
+}
+NATIVES = ("native-torch", "native-jax", "native-tensorflow")
+OWN = (*NATIVES, "fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
+FILTERING = ("fused-torch", "fused-stock", "filter")
+# What alone keeps a kernel from a call that it would serve.
+KEPT_AWAY = [
+    *((name, "use_cudnn", False) for name in SERVED),
+    *((name, "unroll", True) for name in SERVED),
+    *((name, "exported", "graph") for name in SERVED),
+    *((name, "rule_kind", "other") for name in SERVED),
+    *((name, "recurrence", None) for name in OWN),
+    *((name, "standard_activations", False) for name in OWN),
+    *((name, "recurrent_dropout", True) for name in OWN),
+    *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock", "hand")),
+    *((name, "transformed", True) for name in ("fused-torch", "drive-torch", "hand")),
+    *((name, "drive_from_input", False) for name in FILTERING),
+    *((name, "slots_given", True) for name in FILTERING),
+    *((name, "stateful", True) for name in FILTERING),
+    *((name, "dropout", "gates") for name in FILTERING),
+    *((name, "features", 16) for name in FILTERING),
+    *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock", "hand")),
+    *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),
+    *((name, "rule_extreme", True) for name in ("hand", *NATIVES)),
+    *((name, "rule_learns", True) for name in NATIVES),
+    *((name, "transformed", True) for name in NATIVES),
+    *((name, "native_absence", "numba is not installed") for name in NATIVES),
+    *((name, "use_cudnn", True) for name in NATIVES),
+    *((name, "dropout", "gates") for name in NATIVES),
+    *((name, "recurrence", "modrelu") for name in NATIVES),
+    *((name, "features", 2**19) for name in NATIVES),
+    *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
+    *((name, "training", False) for name in NATIVES[1:]),
+    *((name, "device", "gpu") for name in NATIVES),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"), KEPT_AWAY, ids=[f"{n}-{f}-{v}" for n, f, v in KEPT_AWAY]
+)
+def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
+    path, served = SERVED[name]
+    call = planning.Call(**PLAIN_CALL | served)
+    assert planning.choose(call).path == path
+    assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
+
+
+@hypothesis.settings(max_examples=1000)
+@hypothesis.given(call=ANY_CALL)
+def test_every_call_has_one_plan_that_serves_it(call):
+    plan = planning.choose(call)
+    assert plan == planning.choose(dataclasses.replace(call))
+    assert plan.reason
+    takers = [
+        kernel
+        for kernel in registry.KERNELS
+        if kernel.path == plan.path and kernel.serves_device(call)
+    ]
+    if call.exported and not call.unroll:
+        loops = {"torchscript": "scripted", "open graph": "graph_loop"}
+        assert plan.path == loops.get(call.exported, "step")
+    elif call.use_cudnn is False or call.unroll:
+        assert plan.path == "step"
+    elif plan.path != "step":
+        assert [kernel.refusal(call) for kernel in takers] == [None]
+    # What no kernel may take, worked out without their declarations.
+    if plan.path in ("fused", "drive", "custom_gradient", "native"):
+        assert call.recurrence is not None and call.standard_activations
+        assert not call.recurrent_dropout and call.rule_kind != "other"
+        assert plan.path == "fused" or not call.rule_learns
+    if plan.path in ("fused", "filter"):
+        assert call.rule_kind == "linear" and call.drive_from_input
+        assert not call.slots_given and not call.stateful and call.dropout != "gates"
+    if plan.path == "custom_gradient":
+        assert call.backend == "torch" and call.dtype in ("float32", "float64")
+    if plan.path == "drive":
+        assert call.device == "gpu"
+    if plan.path == "native":
+        assert call.device == "cpu" and call.dtype == "float32"
+        assert call.recurrence in ("lstm", "gru", "elman") and call.native_absence is None
+        assert call.backend == "torch" or call.training
+    if plan.path == "fused" and call.backend != "torch":
+        assert call.device == "gpu" and call.dtype == "float32"
+    in_steps = plan.path in ("filter", "step")
+    large = call.features * call.drive_width >= 2**19
+    assert plan.projects_before_loop == (in_steps and large)
+    on_jax = (call.backend, call.device) == ("jax", "cpu")
+    assert plan.rematerialises == (in_steps and on_jax and call.cheap_steps)
+
+
+def test_plans_of_layers_without_a_kernel():
+    fast = "custom_gradient" if BACKEND == "torch" else "step"
+    gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
+    for layer, path in (
+        (kmr.AdamRNN(4, activation="relu"), "step"),
+        (kmr.SRLSTM(4, formulation="released"), fast),
+        (kmr.MomentumRNN(4, parameterization="hidden"), "step"),
+        (kmr.MomentumGRU(4, reset_after=False), "filter"),
+        (kmr.MomentumRNN(4, activation="relu"), "filter"),
+        (kmr.MCRM(4), fast),
+        (kmr.NestedLSTM(4), fast),
+        (kmr.MCRM(4, memory=gru(4, use_bias=False)), fast),
+        (kmr.MCRM(4, memory=gru(4, reset_after=False)), "step"),
+        (kmr.MCRM(4, memory=gru(4, activation="relu")), "step"),
+        (kmr.MCRM(4, memory=lstm(4, recurrent_activation="hard_sigmoid")), "step"),
+        (kmr.MCRM(4, memory=lstm(4, dropout=0.1)), "step"),
+        (kmr.MCRM(4, memory=gru(4, recurrent_dropout=0.1)), "step"),
+        (kmr.MCRM(4, memory=gru(4, dtype="float64")), "step"),
+        (kmr.MCRM(4, memory=kmr.cells.MomentumLSTMCell(4)), "step"),
+        (kmr.MCRM(4, memory=keras.layers.SimpleRNNCell(4)), "step"),
+    ):
+        plan = layer.plan(features=3)
+        assert plan.path == path
+        assert plan.reason
+
+
+def test_an_input_wider_than_the_drive_is_not_filtered():
+    layer = kmr.MomentumRNN(4)
+    layer.build((None, None, 4))
+    assert layer.plan().path == ("custom_gradient" if BACKEND == "torch" else "step")
+
+
+def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
+    x = np.zeros((1, 2, 3), "float32")
+    with pytest.raises(ValueError, match=r"No fused kernel serves.*unroll=True"):
+        kmr.MomentumLSTM(4, use_cudnn=True, unroll=True)(x)
+    why = "tanh and sigmoid alone" if BACKEND == "torch" else "no fused kernel for the CPU"
+    with pytest.raises(ValueError, match=rf"No fused kernel serves.*{why}"):
+        kmr.MomentumLSTM(4, use_cudnn=True, activation="relu")(x)
+    # A gradient by hand is no fused kernel.
+    with pytest.raises(ValueError, match=r"AdamLSTM.*use_cudnn=True"):
+        kmr.AdamLSTM(4, use_cudnn=True)(x)
+
+
+def test_a_refused_call_leaves_no_dropout_masks_behind():
+    layer = kmr.MomentumLSTM(4, use_cudnn=True, dropout=0.5, unroll=True)
+    for batch in (2, 3):
+        with pytest.raises(ValueError, match="No fused kernel"):
+            layer(np.zeros((batch, 2, 3), "float32"), training=True)
+    layer.use_cudnn = "auto"
+    assert layer(np.zeros((4, 2, 3), "float32"), training=True).shape == (4, 4)
