@@ -18,6 +18,7 @@ from harness import BACKEND, randomise
 import keras_momentum_rnn as kmr
 
 FEATURES, UNITS, LENGTH, BATCH = 3, 4, 6, 2
+# Ten times as much where a rule divides by a root: there float32 itself is less sure.
 TOLERANCE = 1e-5
 
 # One of each path and cell, and the layers of Keras that they stand in for.
@@ -111,6 +112,23 @@ def is_limit(cell):
     """Return whether no layer of ours, nor of Keras, is known to work in a cell."""
     fails = LIMITS.get((BACKEND, cell.format), ())
     return cell.form in fails or cell.sizes in fails
+
+
+def is_gap(cell):
+    """Return whether a layer of ours is known to fail in a cell where it might work.
+
+    - LiteRT: outputs at all times of an open length are a list of TensorFlow's.
+    - ONNX read by OpenVINO: from TensorFlow not with an open length.
+    - ONNX from JAX, with open sizes: a loop under a mask is refused by onnxruntime, and the
+      released restart asks for a constant batch.
+    """
+    if cell.sizes == "static":
+        return False
+    if BACKEND == "tensorflow":
+        of_lists = cell.format == "litert" and cell.form != "last"
+        return of_lists or (cell.format, cell.sizes) == ("onnx in openvino", "batch and time")
+    released = cell.layer == "SRLSTM released" and cell.format.startswith("onnx")
+    return BACKEND == "jax" and (released or (cell.form, cell.format) == ("masked", "onnx"))
 
 
 def model_of(cell, seed=0):
@@ -300,7 +318,8 @@ def tried(cell, folder):
     if actual.shape != expected.shape:
         return {"result": "differs", "why": f"shape {actual.shape} for {expected.shape}"}
     error = float(np.max(np.abs(actual - expected))) / max(1.0, np.max(np.abs(expected)))
-    if not error < TOLERANCE:
+    scaled = cell.layer.startswith(("Adam", "RMSProp"))
+    if not error < (10 * TOLERANCE if scaled else TOLERANCE):
         return {"result": "differs", "why": f"by {error:.1g}"}
     return {"result": "equal", "error": float(f"{error:.1g}")}
 
