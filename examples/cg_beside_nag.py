@@ -28,7 +28,7 @@ from pathlib import Path
 import keras
 import numpy as np
 from autoencoders import WIDTHS, deep_autoencoder
-from command_line import command_of, documented_parser, ending, positive
+from command_line import command_of, documented_parser, ending, positive, values_of
 from deep_autoencoders import Updates
 from hessian_free import all_curves, cross_entropy, methods_of
 from keras import ops
@@ -78,8 +78,7 @@ def parse(argv):
 
 
 def settings(options):
-    values = {name: value for name, value in vars(options).items() if name != "output"}
-    return {**values, **surroundings(), "load": round(os.getloadavg()[0], 2)}
+    return {**values_of(options), **surroundings(), "load": round(os.getloadavg()[0], 2)}
 
 
 def trained(options):

@@ -1,4 +1,4 @@
-"""What the examples' command lines share: types of arguments, and how a command ends."""
+"""What the examples' command lines share: types of arguments, reports, how a command ends."""
 
 import argparse
 import ast
@@ -7,6 +7,12 @@ import math
 import shlex
 import sys
 from pathlib import Path
+
+from rich import print
+from rich.markdown import Markdown
+
+from keras_momentum_rnn.atomic_files import replaced
+from keras_momentum_rnn.presentation import save_figures
 
 RESUMES = "Interrupted. Repeat the command to resume from here."
 
@@ -48,6 +54,21 @@ def documented_parser(doc):
 def command_of(script, argv):
     """Return the command line of an example."""
     return shlex.join(["python", f"examples/{Path(script).name}", *argv])
+
+
+def values_of(options):
+    """Return the options of a command line, but where its results go, as a dict."""
+    return {name: value for name, value in vars(options).items() if name != "output"}
+
+
+def publish(folder, text, figures):
+    """Write a report and its pictures, and show the report."""
+    save_figures(folder, figures)
+    with replaced(folder / "report.md") as path:
+        path.write_text(text, encoding="utf-8")
+    print(Markdown(text))
+    names = ", ".join(["results.json", "report.md", *figures])
+    print(f"{names} are in {folder}")
 
 
 def positive(kind):

@@ -45,17 +45,13 @@ import keras
 import numpy as np
 from autoencoder_report import figures_of, number_of, reached, report_of
 from autoencoders import WIDTHS, cross_entropy, curves, deep_autoencoder, squared_error
-from command_line import command_of, documented_parser, ending, folder, positive
-from rich import print
-from rich.markdown import Markdown
+from command_line import command_of, documented_parser, ending, folder, positive, publish
 
-from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.experiments import runner, surroundings
 from keras_momentum_rnn.experiments.report import notes
 from keras_momentum_rnn.experiments.results_file import ResultsFile
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
-from keras_momentum_rnn.presentation import save_figures
 from keras_momentum_rnn.tasks.files import read_tfds
 
 METHODS = ["SGD", "CM", "NAG"]
@@ -92,11 +88,7 @@ def main(argv=None):
         unit="update",
     )
     report = report_of(results.content, notes(options.output))
-    save_figures(options.output, figures_of(results.content))
-    with replaced(options.output / "report.md") as path:
-        path.write_text(report, encoding="utf-8")
-    print(Markdown(report))
-    print(f"results.json, report.md and pictures are in {options.output}")
+    publish(options.output, report, figures_of(results.content))
 
 
 def completed(results):

@@ -25,17 +25,24 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from command_line import command_of, documented_parser, ending, new_folder, positive
+from command_line import (
+    command_of,
+    documented_parser,
+    ending,
+    new_folder,
+    positive,
+    publish,
+    values_of,
+)
 from rich import print
-from rich.markdown import Markdown
 
 import keras_momentum_rnn
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.atomic_files import replaced, write_json
+from keras_momentum_rnn.atomic_files import write_json
 from keras_momentum_rnn.diagnostics import gradient_norms, memory_map, plot_gradient_norms
 from keras_momentum_rnn.experiments import progress_bar, surroundings
 from keras_momentum_rnn.layers.registry import ready_layers
-from keras_momentum_rnn.presentation import markdown_table, save_figures
+from keras_momentum_rnn.presentation import markdown_table
 
 LAYERS = ["SimpleRNN", "MomentumRNN", "DTRIV", "MomentumDTRIV"]
 CLIPNORM = 1.0
@@ -98,8 +105,11 @@ def parse(argv):
 
 
 def settings(options):
-    values = {name: value for name, value in vars(options).items() if name != "output"}
-    return {**values, "optimizer": f"RMSprop, clipnorm {CLIPNORM}", **surroundings()}
+    return {
+        **values_of(options),
+        "optimizer": f"RMSprop, clipnorm {CLIPNORM}",
+        **surroundings(),
+    }
 
 
 def compiled_model(options, name):
@@ -178,12 +188,8 @@ def write(output, results):
             title=f"Gradient of the loss by h at time t, in training: {digits}",
         ),
     }
-    save_figures(output, figures)
-    text = report(results)
-    with replaced(output / "report.md") as path:
-        path.write_text(text)
     write_json(output / "results.json", results)
-    print(Markdown(text))
+    publish(output, report(results), figures)
 
 
 def report(results):

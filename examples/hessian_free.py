@@ -36,23 +36,19 @@ from pathlib import Path
 import keras
 import numpy as np
 from autoencoders import WIDTHS, curves, deep_autoencoder
-from command_line import command_of, documented_parser, ending, positive
+from command_line import command_of, documented_parser, ending, positive, publish
 from deep_autoencoders import Updates
 from hessian_free_report import figures_of, report_of
 from hybrid_phases import HYBRID
 from keras import ops
-from rich import print
-from rich.markdown import Markdown
 
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.experiments import runner, surroundings
 from keras_momentum_rnn.experiments.report import notes
 from keras_momentum_rnn.experiments.results_file import ResultsFile
 from keras_momentum_rnn.initializers import EchoState
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import SteppedMomentum, WarmConstant
-from keras_momentum_rnn.presentation import save_figures
 
 POINTS = 20
 EVALUATED = 5000
@@ -128,11 +124,7 @@ def main(argv=None):
         unit="second",
     )
     report = report_of(results.content, notes(options.output))
-    save_figures(options.output, figures_of(results.content))
-    with replaced(options.output / "report.md") as path:
-        path.write_text(report, encoding="utf-8")
-    print(Markdown(report))
-    print(f"results.json, report.md and curves.png are in {options.output}")
+    publish(options.output, report, figures_of(results.content))
 
 
 def parse(argv):

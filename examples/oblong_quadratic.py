@@ -25,7 +25,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from command_line import command_of, documented_parser, positive
+from command_line import command_of, documented_parser, positive, values_of
 from matplotlib.figure import Figure
 from rich import print
 from rich.table import Table
@@ -71,8 +71,7 @@ def parse(argv):
 
 
 def settings(options):
-    values = {name: value for name, value in vars(options).items() if name != "output"}
-    return {**values, "start": START, **surroundings()}
+    return {**values_of(options), "start": START, **surroundings()}
 
 
 def descend(options):

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 from keras_momentum_rnn.optimizers import conjugate_gradients as cg
-from keras_momentum_rnn.optimizers.schedules import is_schedule
+from keras_momentum_rnn.optimizers.schedules import is_schedule, loaded, saved
 from keras_momentum_rnn.rules import register
 
 # Of the ratio of what the objective fell by to what its model promised (Levenberg, Marquardt):
@@ -256,17 +256,12 @@ class HessianFree(keras.optimizers.Optimizer):
         return ops.where(fine, theta + rate * step, theta)
 
     def get_config(self):
-        decay = self._decay
-        if is_schedule(decay):
-            decay = keras.optimizers.schedules.serialize(decay)
-        else:
-            decay = float(ops.convert_to_numpy(decay))
         config = super().get_config()
         return {
             **{name: config[name] for name in ("name", "learning_rate")},
             "cg_steps": self.cg_steps,
             "tolerance": self.tolerance,
-            "decay": decay,
+            "decay": saved(self._decay),
             "damping": self.initial_damping,
             "damping_factor": self.damping_factor,
             "min_damping": self.min_damping,
@@ -278,11 +273,7 @@ class HessianFree(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        config = dict(config)
-        if isinstance(config.get("decay"), dict):
-            config["decay"] = keras.optimizers.schedules.deserialize(
-                config["decay"], custom_objects=custom_objects
-            )
+        config = loaded(config, "decay", custom_objects)
         return super().from_config(config, custom_objects=custom_objects)
 
 

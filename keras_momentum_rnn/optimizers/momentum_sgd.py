@@ -4,7 +4,12 @@ import keras
 from keras import ops
 
 from keras_momentum_rnn.checks import checked_choice
-from keras_momentum_rnn.optimizers.schedules import checked_momentum, is_schedule
+from keras_momentum_rnn.optimizers.schedules import (
+    checked_momentum,
+    is_schedule,
+    loaded,
+    saved,
+)
 from keras_momentum_rnn.rules import register
 
 
@@ -174,18 +179,10 @@ class MomentumSGD(keras.optimizers.Optimizer):
         return self._slots[self._get_variable_index(variable)]
 
     def get_config(self):
-        momentum = self._momentum
-        if is_schedule(momentum):
-            momentum = keras.optimizers.schedules.serialize(momentum)
-        else:
-            momentum = float(ops.convert_to_numpy(momentum))
-        return {**super().get_config(), "momentum": momentum, "nesterov": self.nesterov}
+        own = {"momentum": saved(self._momentum), "nesterov": self.nesterov}
+        return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        config = dict(config)
-        if isinstance(config.get("momentum"), dict):
-            config["momentum"] = keras.optimizers.schedules.deserialize(
-                config["momentum"], custom_objects=custom_objects
-            )
+        config = loaded(config, "momentum", custom_objects)
         return super().from_config(config, custom_objects=custom_objects)

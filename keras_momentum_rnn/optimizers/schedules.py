@@ -23,6 +23,23 @@ def checked_momentum(name, momentum, schedule=True):
     return checked(name, momentum, at_least=0, below=1)
 
 
+def saved(value):
+    """Return what a config holds of a schedule, or of a number or a variable."""
+    if is_schedule(value):
+        return keras.optimizers.schedules.serialize(value)
+    return float(ops.convert_to_numpy(value))
+
+
+def loaded(config, name, custom_objects=None):
+    """Return a config with the schedule that its entry `name` tells of, if it tells of one."""
+    if not isinstance(config.get(name), dict):
+        return config
+    schedule = keras.optimizers.schedules.deserialize(
+        config[name], custom_objects=custom_objects
+    )
+    return {**config, name: schedule}
+
+
 @register
 class SteppedMomentum(Schedule):
     """Momentum that approaches 1 in steps, up to a largest one.
@@ -176,11 +193,8 @@ class LowMomentumFinish(Schedule):
         return ops.where(finishing, low, momentum)
 
     def get_config(self):
-        momentum = self.momentum
-        if is_schedule(momentum):
-            momentum = keras.optimizers.schedules.serialize(momentum)
         return {
-            "momentum": momentum,
+            "momentum": saved(self.momentum),
             "total_steps": self.total_steps,
             "finish_momentum": self.finish_momentum,
             "finish_steps": self.finish_steps,
@@ -188,7 +202,4 @@ class LowMomentumFinish(Schedule):
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
-        if isinstance(config["momentum"], dict):
-            config["momentum"] = keras.optimizers.schedules.deserialize(config["momentum"])
-        return cls(**config)
+        return cls(**loaded(config, "momentum"))

@@ -43,12 +43,9 @@ class Executions(keras_tuner.HyperModel):
     def begin(self, folder):
         """Begin a trial, and note so: a kill leaves the note."""
         self.folder = folder
-        self.again(read_record(folder)["attempts"] + 1)
-
-    def again(self, attempts):
-        """Begin the trial's first execution, in the attempt of this number."""
+        attempts = read_record(folder)["attempts"] + 1
         self.record = {**EMPTY, "attempts": attempts, "executions": []}
-        write_record(self.folder, self.record)
+        write_record(folder, self.record)
 
     def end(self, error):
         self.record["error"] = error

@@ -48,15 +48,10 @@ class HyperbandTuner(Tuner, keras_tuner.Hyperband):
 
     def run_trial(self, trial, *args, **kwargs):
         earlier = trial.hyperparameters.values.get("tuner/trial_id")
-        try:
-            return super().run_trial(trial, *args, **kwargs)
-        except Exception:
-            why = earlier and self.unreadable(earlier)
-            if not why:
-                raise
+        if earlier and (why := self.unreadable(earlier)):
             warnings.warn(f"{why} So trial {trial.trial_id} begins anew.", stacklevel=2)
-        self.hypermodel.again(self.hypermodel.record["attempts"])
-        return super().run_trial(from_its_beginning(trial), *args, **kwargs)
+            trial = from_its_beginning(trial)
+        return super().run_trial(trial, *args, **kwargs)
 
     def load_model(self, trial):
         # Not by the weights that the trial began with: they may be lost, its own stay.

@@ -4,54 +4,11 @@ import llvmlite.binding
 import numpy as np
 from numba import njit
 
-from keras_momentum_rnn.paths.native.vectors import WIDTH, tile
+from keras_momentum_rnn.paths.native.vectors import TILE_ROWS, WIDTH, tile
 
-# The rows of a tile, and its columns in vectors: its sums fill the registers, 32 of AVX-512
-# that hold a vector each, 16 of AVX2 that hold half of one, 32 of NEON that hold a quarter.
-ROWS = 6
+ROWS = TILE_ROWS[-1]
+# The widest panel, in vectors: a register of AVX2 holds half of one, of NEON a quarter.
 VECTORS = 4 if llvmlite.binding.get_host_cpu_features().get("avx512f") else 1
-
-
-@njit(nogil=True, cache=True)
-def take_tile(rows, vectors, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner):
-    if vectors == 4:
-        if rows == 6:
-            tile(6, 4, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 5:
-            tile(5, 4, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 4:
-            tile(4, 4, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 3:
-            tile(3, 4, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 2:
-            tile(2, 4, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        else:
-            tile(1, 4, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    elif vectors == 2:
-        if rows == 6:
-            tile(6, 2, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 5:
-            tile(5, 2, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 4:
-            tile(4, 2, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 3:
-            tile(3, 2, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        elif rows == 2:
-            tile(2, 2, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-        else:
-            tile(1, 2, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    elif rows == 6:
-        tile(6, 1, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    elif rows == 5:
-        tile(5, 1, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    elif rows == 4:
-        tile(4, 1, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    elif rows == 3:
-        tile(3, 1, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    elif rows == 2:
-        tile(2, 1, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
-    else:
-        tile(1, 1, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner)
 
 
 @njit(nogil=True, cache=True)
@@ -71,7 +28,7 @@ def add_tiles(C, c, c_row, A, a, a_row, a_column, P, p, p_row, rows, inner, vect
     row = 0
     for block in range(blocks):
         count = small + 1 if block < larger else small
-        take_tile(
+        tile(
             count, vectors, C, c + row * c_row, c_row,
             A, a + row * a_row, a_row, a_column, P, p, p_row, inner,
         )  # fmt: skip

@@ -31,17 +31,23 @@ def linear_row(u, i, v, j, width, mu, gain):
 
 
 @njit(forceinline=True)
+def advanced(x, v, m, j, mu, gain, beta, share):
+    """Return v' and m' of a vector of u, and write them."""
+    velocity = multiply_add(mu, load(v, j), gain * x)
+    moment = multiply_add(beta, load(m, j), share * (x * x))
+    store(v, j, velocity)
+    store(m, j, moment)
+    return velocity, moment
+
+
+@njit(forceinline=True)
 def scaled_row(u, i, v, m, j, width, numbers):
     """u becomes the drive. `numbers` are `loops.Numbers`."""
     mu, gain, factor = splat(numbers.mu[0]), splat(numbers.gain), splat(numbers.factor)
     share, beta = splat(ONE - numbers.beta), splat(numbers.beta)
     epsilon = splat(numbers.epsilon)
     for k in range(0, width, WIDTH):
-        x = load(u, i + k)
-        velocity = multiply_add(mu, load(v, j + k), gain * x)
-        moment = multiply_add(beta, load(m, j + k), share * (x * x))
-        store(v, j + k, velocity)
-        store(m, j + k, moment)
+        velocity, moment = advanced(load(u, i + k), v, m, j + k, mu, gain, beta, share)
         store(u, i + k, factor * velocity / square_root(moment + epsilon))
 
 
@@ -52,11 +58,7 @@ def scaled_row_again(u, r, i, v, m, v_all, j, width, numbers):
     share, beta = splat(ONE - numbers.beta), splat(numbers.beta)
     epsilon = splat(numbers.epsilon)
     for k in range(0, width, WIDTH):
-        x = load(u, i + k)
-        velocity = multiply_add(mu, load(v, j + k), gain * x)
-        moment = multiply_add(beta, load(m, j + k), share * (x * x))
-        store(v, j + k, velocity)
-        store(m, j + k, moment)
+        velocity, moment = advanced(load(u, i + k), v, m, j + k, mu, gain, beta, share)
         store(v_all, i + k, velocity)
         store(r, i + k, one / square_root(moment + epsilon))
 

@@ -6,7 +6,7 @@ tile of a product in registers.
 """
 
 import operator
-from itertools import chain
+from itertools import chain, product
 
 from llvmlite import ir
 from numba import types
@@ -14,6 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 WIDTH = 16
+# The sizes of tiles. The largest fills the registers: 32 of AVX-512, which hold a vector each.
+TILE_ROWS, TILE_VECTORS = range(1, 7), (1, 2, 4)
 FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 # A sum may be taken in another order and a product joined to it. NaN and infinity stay.
 FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
@@ -170,57 +172,71 @@ overload_operator(operator.truediv, divide)
 # Products
 
 
-@intrinsic(prefer_literal=True)
+@intrinsic
 def tile(typing_context, rows, vectors, C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner):
-    """Add a product to a tile of C, `rows` by `vectors` times 16; both are literals.
+    """Add a product to a tile of C: up to 6 `rows` by 1, 2 or 4 `vectors` times 16 numbers.
 
     To `C[c + r c_row + n]` it adds the sum over k < inner of `A[a + r a_row + k a_column]
-    P[p + k p_row + n]`. All arrays are flat. The sums stay in registers.
+    P[p + k p_row + n]`. All arrays are flat. The sums stay in registers: each height and width
+    is a branch of its own.
     """
-    if not all(isinstance(count, types.IntegerLiteral) for count in (rows, vectors)):
-        return None
     offset = types.intp
     tensors = (C, offset, offset, A, offset, offset, offset, P, offset, offset, offset)
-    signature = types.void(rows, vectors, *tensors)
 
     def code(context, builder, signature, arguments):
-        C, c, c_row, A, a, a_row, a_column, P, p, p_row, inner = arguments[2:]
-
-        def data(position, array, offset):
+        def data(position):
+            array, offset = arguments[position : position + 2]
             return element(context, builder, signature.args[position], array, offset)
 
-        def along(pointer, step, count):
-            return builder.gep(pointer, [builder.mul(step, constant(count))], inbounds=True)
-
-        def constant(count):
-            return ir.Constant(inner.type, count)
-
-        def vector_at(pointer, n):
-            return along(pointer, constant(WIDTH), n)
-
-        out, left, right = data(2, C, c), data(5, A, a), data(9, P, p)
-        outs = [
-            [vector_at(along(out, c_row, r), n) for n in range(vectors.literal_value)]
-            for r in range(rows.literal_value)
-        ]
-        # LLVM makes registers of these.
-        sums = [[cgutils.alloca_once(builder, FLOATS) for _ in row] for row in outs]
-        for total, pointer in zip(chain(*sums), chain(*outs)):
-            builder.store(loaded(builder, pointer), total)
-        lefts = [along(left, a_row, r) for r in range(len(outs))]
-        fma = llvm_function(builder, f"llvm.fma.v{WIDTH}f32", 3)
-        with cgutils.for_range(builder, inner) as loop:
-            base = builder.gep(right, [builder.mul(loop.index, p_row)], inbounds=True)
-            step = builder.mul(loop.index, a_column)
-            columns = [loaded(builder, vector_at(base, n)) for n in range(len(outs[0]))]
-            for row, left in zip(sums, lefts):
-                number = builder.load(builder.gep(left, [step], inbounds=True))
-                factor = spread(builder, number)
-                for total, column in zip(row, columns):
-                    value = builder.call(fma, [factor, column, builder.load(total)])
-                    builder.store(value, total)
-        for total, pointer in zip(chain(*sums), chain(*outs)):
-            stored(builder, pointer, builder.load(total))
+        rows, vectors, _, _, c_row, _, _, a_row, a_column, _, _, p_row, inner = arguments
+        steps = (data(2), c_row), (data(5), a_row, a_column), (data(9), p_row)
+        size = builder.add(builder.mul(rows, ir.Constant(rows.type, 8)), vectors)
+        end = builder.append_basic_block("tile.end")
+        switch = builder.switch(size, end)
+        for height, width in product(TILE_ROWS, TILE_VECTORS):
+            block = builder.append_basic_block(f"tile.{height}x{width}")
+            switch.add_case(ir.Constant(size.type, 8 * height + width), block)
+            builder.position_at_end(block)
+            tile_of(builder, height, width, *steps, inner)
+            builder.branch(end)
+        builder.position_at_end(end)
         return context.get_dummy_value()
 
-    return signature, code
+    return types.void(offset, offset, *tensors), code
+
+
+def tile_of(builder, rows, vectors, out, left, right, inner):
+    """Write the code of a tile of this size.
+
+    Args:
+        out, left, right: pointers, each with how far apart rows are; of `left` columns, too.
+        inner: how many products are summed.
+    """
+
+    def along(pointer, step, count):
+        count = ir.Constant(inner.type, count)
+        return builder.gep(pointer, [builder.mul(step, count)], inbounds=True)
+
+    def vector_at(pointer, n):
+        return along(pointer, ir.Constant(inner.type, WIDTH), n)
+
+    (out, out_row), (left, left_row, left_column), (right, right_row) = out, left, right
+    outs = [[vector_at(along(out, out_row, r), n) for n in range(vectors)] for r in range(rows)]
+    # LLVM makes registers of these.
+    sums = [[cgutils.alloca_once(builder, FLOATS) for _ in row] for row in outs]
+    for total, pointer in zip(chain(*sums), chain(*outs)):
+        builder.store(loaded(builder, pointer), total)
+    lefts = [along(left, left_row, r) for r in range(rows)]
+    fma = llvm_function(builder, f"llvm.fma.v{WIDTH}f32", 3)
+    with cgutils.for_range(builder, inner) as loop:
+        base = builder.gep(right, [builder.mul(loop.index, right_row)], inbounds=True)
+        step = builder.mul(loop.index, left_column)
+        columns = [loaded(builder, vector_at(base, n)) for n in range(vectors)]
+        for row, pointer in zip(sums, lefts):
+            number = builder.load(builder.gep(pointer, [step], inbounds=True))
+            factor = spread(builder, number)
+            for total, column in zip(row, columns):
+                value = builder.call(fma, [factor, column, builder.load(total)])
+                builder.store(value, total)
+    for total, pointer in zip(chain(*sums), chain(*outs)):
+        stored(builder, pointer, builder.load(total))
