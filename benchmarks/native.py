@@ -5,7 +5,8 @@
 
 All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
 torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
-kernel. Results join benchmarks/results/native.json, by backend, case and layer:
+kernel. Results join benchmarks/results/native.json, by backend (and how idle threads of OpenMP
+wait, if OMP_WAIT_POLICY says so), case and layer:
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
@@ -76,12 +77,14 @@ def main():
     if LOAD[0] > MOST_LOAD and not options.busy:
         sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
     backend = keras.config.backend()
+    policy = os.environ.get("OMP_WAIT_POLICY")
+    name = f"{backend}, OMP_WAIT_POLICY={policy}" if policy else backend
     peak = peak_of_products()
     results = read_results(RESULTS, {})
-    for name in options.cases:
-        case, rounds, layers = CASES[name]
+    for case_name in options.cases:
+        case, rounds, layers = CASES[case_name]
         rows = {layer: measured(layer, case, rounds, peak) for layer in layers}
-        results.setdefault(backend, {})[name] = {
+        results.setdefault(name, {})[case_name] = {
             "case": dict(zip(SIZES, case)),
             "rounds": rounds,
             "threads": thread_count(),

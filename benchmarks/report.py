@@ -19,7 +19,12 @@ from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, VERMILION, mark
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md", ROOT / "docs" / "deploy.md"]
+# The results of other benchmarks, and the functions of `speed_page` that make a page's part.
+OTHERS = {
+    "native.json": ("native", "native_in_short", "waiting"),
+    "streaming.json": ("streaming",),
+}
 # The cases that the README shows, and those whose ratios are drawn.
 SHOWN = ("main", "pmnist-128")
 DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
@@ -228,8 +233,10 @@ def main():
     draw_ratios(found, folder / "ratios.png")
     draw_scaling(found, folder / "scaling.png")
     tables = {"benchmarks": readme_table(found), **speed_page.tables(found)}
-    if (folder / "native.json").exists():
-        tables["native"] = speed_page.native(json.loads((folder / "native.json").read_text()))
+    for file, names in OTHERS.items():
+        if (folder / file).exists():
+            results = json.loads((folder / file).read_text())
+            tables |= {name: getattr(speed_page, name)(results) for name in names}
     for page in options.pages:
         into_page(tables, page)
     written = [folder / name for name in ("tables.md", "ratios.png", "scaling.png")]

@@ -6,6 +6,8 @@ BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 MOMENTUM, SCALED = ["MomentumLSTM", "NAGLSTM", "SRLSTM"], ["AdamLSTM", "RMSPropLSTM"]
 TWO = ["MomentumLSTM", "AdamLSTM"]
 CASES = ("main", "pmnist-128")
+# The results of the native kernel on PyTorch whose idle threads sleep.
+PASSIVE = "torch, OMP_WAIT_POLICY=passive"
 # What is aimed at, by what is measured: the layers, and the aim on PyTorch where it differs.
 AIMS = (
     ("training step: momentum, NAG, SR", "training", MOMENTUM, "1.0; PyTorch 1.1"),
@@ -60,6 +62,47 @@ def native(results):
             rows.append([case, layer, *cells])
     titles = [t for b in backends for t in (f"{BACKENDS[b]}, ms", "ratio", "without")]
     return markdown_table(["case", "layer", *titles], rows)
+
+
+def native_in_short(results):
+    """Return the ratios of some layers in `main`, and in brackets those without the kernel."""
+    backends = [backend for backend in BACKENDS if backend in results]
+    rows = []
+    for layer in ("MomentumLSTM", "AdamLSTM", "MomentumGRU", "AdamGRU", "MomentumRNN"):
+        found = [results[backend]["main"]["layers"][layer] for backend in backends]
+        medians = [(row["ratio"]["median"], row["ratio_without"]["median"]) for row in found]
+        rows.append([layer, *(f"{ratio:.2f} ({without:.2f})" for ratio, without in medians)])
+    return markdown_table(["layer", *(BACKENDS[b] for b in backends)], rows)
+
+
+def waiting(results):
+    """Return what PyTorch's idle threads cost, in a sentence."""
+    usual, passive = (
+        results[name]["main"]["layers"]["MomentumLSTM"] for name in ("torch", PASSIVE)
+    )
+    return (
+        "- **PyTorch's idle threads** spin on the cores for some milliseconds after each "
+        f"operation, and take them from the kernel. With `{PASSIVE.partition(', ')[2]}` in the "
+        f"environment MomentumLSTM takes {passive['native']:.1f} ms a step, not "
+        f"{usual['native']:.1f}; but `torch.nn.LSTM` takes {passive['baseline']:.1f}, not "
+        f"{usual['baseline']:.1f}."
+    )
+
+
+def streaming(results):
+    """Return a table of the files of one step, of `streaming.py`."""
+    rows = [
+        [
+            layer,
+            f"{found['step']['microseconds']:.1f}",
+            f"{found['step']['to the LSTM']:.2f}",
+            f"{found['step']['bytes'] / 1000:,.0f}",
+            f"{found['sequence']['bytes'] / 1000:,.0f}",
+        ]
+        for layer, found in results["layers"].items()
+    ]
+    titles = ["layer", "µs a step", "to LSTM", "KB, one step", "KB, 100 steps written out"]
+    return markdown_table(titles, rows)
 
 
 def head(results):

@@ -23,23 +23,26 @@ def ablation_setups(recipe, momenta, step_sizes):
 def heat_map(results):
     """Return the section of a report on an ablation, and its picture."""
     settings = results["settings"]
-    scores, best = {}, None
+    scores = {}
     for row in results["summary"]:
         run = next(run for run in results["runs"] if run["layer"] == row["layer"])
         numbers = run["setup"]["arguments"]
         scores[numbers["momentum"], numbers["step_size"]] = row["test"]
-        sign = 1 if settings["larger_is_better"] else -1
-        if row["test"] is not None and (
-            best is None or sign * (row["test"] - best["test"]) > 0
-        ):
-            best = row
+    ended = [row for row in results["summary"] if row["test"] is not None]
+    top = (max if settings["larger_is_better"] else min)(
+        (r["test"] for r in ended), default=None
+    )
+    best = [row for row in ended if row["test"] == top]
     name = results["runs"][0]["setup"]["class"]
     label = f"test {settings['metric']}"
     end, finding = "All diverged.", "every pair diverged"
-    if best is not None:
-        end = f"Best: {best['layer']}, {label} {mean_and_spread(best)}."
-        momentum, step_size = best["layer"].split()[-2:]
-        finding = f"best with momentum {momentum} and step size {step_size}"
+    if best:
+        names = " and ".join(row["layer"] for row in best)
+        end = f"Best: {names}, {label} {mean_and_spread(best[0])}."
+        pairs = [row["layer"].split()[-2:] for row in best]
+        finding = "best with " + "\nand with ".join(
+            f"momentum {momentum} and step size {step_size}" for momentum, step_size in pairs
+        )
     figure = heat_map_figure(scores, f"{name} on {settings['task']}:\n{finding}", label)
     text = (
         "## Momentum and step size\n\nAs in Figure 7 of Nguyen et al. (2020): "

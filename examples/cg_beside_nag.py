@@ -165,8 +165,8 @@ def title(values, best, results):
     end = values[best][-1]
     sooner = next(i for i, q in enumerate(values["CG"]) if q <= end)
     return (
-        f"After {results['settings']['updates']} updates of HF: CG is after {sooner} steps "
-        f"where NAG is after {len(values[best]) - 1}"
+        f"After {results['settings']['updates']} updates of HF: CG needs {sooner} steps for "
+        f"what NAG reaches in {len(values[best]) - 1}"
     )
 
 

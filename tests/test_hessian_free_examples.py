@@ -180,4 +180,4 @@ def test_numbers_of_the_page():
     figure = json.loads((RESULTS / "cg_beside_nag" / "results.json").read_text())
     best = min((q[-1], name) for name, q in figure["values"].items() if name != "CG")
     sooner = next(i for i, q in enumerate(figure["values"]["CG"]) if q <= best[0])
-    assert f"CG is after {sooner} steps where NAG is after 120" in text
+    assert f"CG needs {sooner} steps for what NAG reaches in 120" in text

@@ -283,6 +283,23 @@ def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_with_numbers_of_64_bits_on_jax():
+    import jax
+
+    with jax.enable_x64(True):
+        compare(pair(kmr.NAGLSTM, (3, 9, 5)), (3, 9, 5), MASKS["holes"](3, 9))
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_an_interface_of_another_version_is_not_called(monkeypatch):
+    from keras_momentum_rnn.paths.native import jax_call, xla_ffi
+
+    monkeypatch.setattr(xla_ffi, "MINORS", ())
+    monkeypatch.setattr(jax_call, "PREFIX", "keras_momentum_rnn.other_version")
+    assert not jax_call.by_ffi.__wrapped__()
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_jax_transforms_in_training():
     import jax
 

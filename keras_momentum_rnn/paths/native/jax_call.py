@@ -9,6 +9,9 @@ import numpy as np
 
 from keras_momentum_rnn.paths.native import kernel, xla_ffi
 
+# Of the names by which XLA knows the functions.
+PREFIX = "keras_momentum_rnn.native"
+
 
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
@@ -23,9 +26,10 @@ def run_cell(problem, x, weights, states):
 
     lengths = problem.lengths
     if lengths is None:
-        lengths = jnp.full(x.shape[0], x.shape[1], jnp.int32)
+        lengths = jnp.full(x.shape[0], x.shape[1])
     equation = problem.equation
-    constants = problem.mu, lengths
+    # With `jax_enable_x64` they may be of 64 bits.
+    constants = problem.mu.astype(jnp.float32), lengths.astype(jnp.int32)
     inputs = W, nothing if b is None else b, U, nothing if side is None else side, x, *states
     (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
     return outputs, list(finals)
@@ -141,7 +145,7 @@ def call(name, equation, shapes, *arguments):
     results = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
     arguments = numbers_of(equation), *arguments
     if by_ffi():
-        target = f"keras_momentum_rnn.native.{name}"
+        target = f"{PREFIX}.{name}"
         return jax.ffi.ffi_call(target, results, vmap_method="sequential")(*arguments)
 
     def written(*arguments):
@@ -160,15 +164,15 @@ def by_ffi():
         HANDLERS.append(handler)
         address = ctypes.cast(handler, ctypes.c_void_p).value
         jax.ffi.register_ffi_target(
-            f"keras_momentum_rnn.native.{name}", jax.ffi.pycapsule(address), platform="cpu"
+            f"{PREFIX}.{name}", jax.ffi.pycapsule(address), platform="cpu"
         )
     numbers = np.arange(3, dtype=np.float32)
     shape = jax.ShapeDtypeStruct(numbers.shape, numbers.dtype)
     try:
         with jax.ensure_compile_time_eval():
-            doubled = jax.ffi.ffi_call("keras_momentum_rnn.native.test", shape)(numbers)
+            doubled = jax.ffi.ffi_call(f"{PREFIX}.test", shape)(numbers)
             return np.array_equal(doubled, 2 * numbers)
-    except Exception:  # of whatever kind: then the slower way is taken
+    except (RuntimeError, ValueError):  # what a handler returned, or XLA itself
         return False
 
 
