@@ -111,7 +111,8 @@ def input_and_one(width, step_size):
 def copy_behind_filter(ours, plain):
     """Copy weights into a cell of Keras that takes the filtered [x, 1]."""
     plain.kernel.assign(ours.input_rows())
-    plain.recurrent_kernel.assign(ops.convert_to_tensor(ours.recurrent_kernel))
+    # A copy: on JAX, `predict` of one of two models deletes the arrays that they share.
+    plain.recurrent_kernel.assign(ops.copy(ours.recurrent_kernel))
     if plain.bias is None:
         return
     bias = np.zeros(plain.bias.shape)

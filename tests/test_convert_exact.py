@@ -60,6 +60,15 @@ def test_exact_copies_predict_the_same(name, form):
     assert any(type(part).__name__ == type(layer).keras_layer.__name__ for part in plain.layers)
 
 
+def test_an_exact_copy_shares_no_array_with_its_original():
+    model = keras.Sequential([keras.Input((None, FEATURES)), copied(LINEAR["MomentumLSTM"])])
+    plain = to_keras(model, exact=True)
+    expected = plain.predict(X, verbose=0)
+    # On JAX, `predict` deletes the arrays that it was given.
+    assert_close(model.predict(X, verbose=0), expected, tolerance=1e-5)
+    assert_close(plain.predict(X, verbose=0), expected)
+
+
 def test_exact_copies_of_graphs_take_the_cells_states():
     x = keras.Input((None, FEATURES))
     encoder = kmr.MomentumLSTM(UNITS, return_state=True)

@@ -94,9 +94,7 @@ def test_each_backend_finds_its_own_modules():
 
 def test_extras_are_known():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    # No test needs what writes and runs exported files: `test` does not bring it.
-    lines_of = {k: v for k, v in extras["optional-dependencies"].items() if k != "export"}
-    named = [line for lines in lines_of.values() for line in lines]
+    named = [line for lines in extras["optional-dependencies"].values() for line in lines]
     plain = {line.split(">")[0].replace("_", "-") for line in named if "[" not in line}
     assert plain == set(MODULES)
 

@@ -159,16 +159,16 @@ def call(name, equation, shapes, *arguments):
 @functools.cache
 def by_ffi():
     """Register the functions with XLA; return whether this version of it can call them."""
-    for name, function in {**FUNCTIONS, "test": double}.items():
-        handler = xla_ffi.handler(function)
-        HANDLERS.append(handler)
-        address = ctypes.cast(handler, ctypes.c_void_p).value
-        jax.ffi.register_ffi_target(
-            f"{PREFIX}.{name}", jax.ffi.pycapsule(address), platform="cpu"
-        )
     numbers = np.arange(3, dtype=np.float32)
     shape = jax.ShapeDtypeStruct(numbers.shape, numbers.dtype)
     try:
+        for name, function in {**FUNCTIONS, "test": double}.items():
+            handler = xla_ffi.handler(function)
+            HANDLERS.append(handler)
+            address = ctypes.cast(handler, ctypes.c_void_p).value
+            jax.ffi.register_ffi_target(
+                f"{PREFIX}.{name}", jax.ffi.pycapsule(address), platform="cpu"
+            )
         with jax.ensure_compile_time_eval():
             doubled = jax.ffi.ffi_call(f"{PREFIX}.test", shape)(numbers)
             return np.array_equal(doubled, 2 * numbers)
