@@ -150,6 +150,32 @@ def onnx_int8(path):
     quantize_dynamic(
         path, path, weight_type=QuantType.QInt8, extra_options={"EnableSubgraph": True}
     )
+    without_unused(path)
+
+
+def without_unused(path):
+    """Drop the float32 weights that the quantised loop of a file no longer reads.
+
+    onnxruntime leaves those of a loop behind.
+    """
+    import onnx as onnx_package
+
+    model = onnx_package.load(path)
+    read = {output.name for output in model.graph.output} | set(read_by(model.graph))
+    kept = [weight for weight in model.graph.initializer if weight.name in read]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    onnx_package.save(model, path)
+
+
+def read_by(graph):
+    """Yield the names of what the nodes of a graph read, those of its loops too."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from read_by(attribute.g)
+                yield from (output.name for output in attribute.g.output)
 
 
 def run_litert(path, x):

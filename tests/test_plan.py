@@ -85,7 +85,7 @@ CALL = {
     "rule": ("SomeRule",),
     "rule_kind": ("none", "linear", "scaled", "other"),
     "dropout": (None, "input", "gates"),
-    "exported": (None, None, "graph", "open graph", "torchscript"),
+    "exported": (None, None, "graph", "open graph", "served graph", "torchscript"),
     "use_cudnn": ("auto", True, False),
     "native_absence": (None, "numba is not installed"),
 }
@@ -184,7 +184,11 @@ def test_every_call_has_one_plan_that_serves_it(call):
         if kernel.path == plan.path and kernel.serves_device(call)
     ]
     if call.exported and not call.unroll:
-        loops = {"torchscript": "scripted", "open graph": "graph_loop"}
+        loops = {
+            "torchscript": "scripted",
+            "open graph": "graph_loop",
+            "served graph": "graph_loop",
+        }
         assert plan.path == loops.get(call.exported, "step")
     elif call.use_cudnn is False or call.unroll:
         assert plan.path == "step"
