@@ -108,9 +108,9 @@ LIMITS = {
 }
 
 
-def is_limit(cell):
+def is_limit(cell, backend=BACKEND):
     """Return whether no layer of ours, nor of Keras, is known to work in a cell."""
-    fails = LIMITS.get((BACKEND, cell.format), ())
+    fails = LIMITS.get((backend, cell.format), ())
     return cell.form in fails or cell.sizes in fails
 
 
