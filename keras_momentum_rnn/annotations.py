@@ -13,5 +13,6 @@ Step: TypeAlias = Callable[..., Any]
 Identifier: TypeAlias = Callable[..., Any] | str | dict[str, Any] | None
 # Recurrent layers, by class or by name.
 Layers: TypeAlias = Sequence[str | type[keras.layers.RNN]]
-Schedule: TypeAlias = keras.optimizers.schedules.LearningRateSchedule
-LearningRate: TypeAlias = float | Schedule | Callable[[], float]
+LearningRate: TypeAlias = (
+    float | keras.optimizers.schedules.LearningRateSchedule | Callable[[], float]
+)

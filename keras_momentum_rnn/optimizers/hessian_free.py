@@ -8,10 +8,10 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_momentum_rnn.annotations import LearningRate, Schedule
+from keras_momentum_rnn.annotations import LearningRate
 from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 from keras_momentum_rnn.optimizers import conjugate_gradients as cg
-from keras_momentum_rnn.optimizers.schedules import is_schedule, loaded, saved
+from keras_momentum_rnn.optimizers.schedules import Schedule, is_schedule, loaded, saved
 from keras_momentum_rnn.rules import register
 
 # Of the ratio of what the objective fell by to what its model promised (Levenberg, Marquardt):

@@ -5,9 +5,10 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_momentum_rnn.annotations import LearningRate, Schedule, Tensor
+from keras_momentum_rnn.annotations import LearningRate, Tensor
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.optimizers.schedules import (
+    Schedule,
     checked_momentum,
     is_schedule,
     loaded,

@@ -5,9 +5,11 @@ from typing import Any, Self
 import keras
 from keras import ops
 
-from keras_momentum_rnn.annotations import Schedule, Tensor
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_count
 from keras_momentum_rnn.rules import register
+
+Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 
 def is_schedule(momentum: Any) -> bool:
