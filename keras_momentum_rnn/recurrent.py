@@ -48,7 +48,7 @@ class RuleLayer(keras.layers.RNN):
     # What a search may choose beside the hyperparameters of the rule and the cell.
     own_hyperparameters: ClassVar[dict] = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cell_class = cls.cell_class
         cls.rule_class = rule_class = cell_class.rule_class

@@ -141,6 +141,12 @@ def property_lines(name, kind):
     return ["    @property", *method(name, [], kind)]
 
 
+def documented(lines, cls):
+    """Return a constructor with what its class is, which editors show in place of Keras's."""
+    *first, last = lines
+    return [*first, last.removesuffix(" ..."), f'        """{cls.__doc__.splitlines()[0]}"""']
+
+
 def attribute(cls, name, kind):
     """Return the declaration of an attribute as lines."""
     is_property = isinstance(inspect.getattr_static(cls, name, None), property)
@@ -186,7 +192,7 @@ def class_lines(cls):
     return [
         f"class {cls.__name__}({', '.join(bases)}):",
         *attributes(cls, parameters),
-        *method("__init__", parameters.values(), "None"),
+        *documented(method("__init__", parameters.values(), "None"), cls),
         *methods(cls),
         "",
     ]

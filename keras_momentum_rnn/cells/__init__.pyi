@@ -83,7 +83,8 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RuleLSTM`, which gives equation and arguments."""
 
 class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
     rule: Rule
@@ -116,7 +117,8 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RuleRNN`, which gives equation and arguments."""
 
 class RuleGRUCell(RuleCell, keras.layers.GRUCell):
     rule: Rule
@@ -151,7 +153,8 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RuleGRU`, which gives equation and arguments."""
 
 class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     rule: Rule
@@ -190,7 +193,8 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RuleDTRIV`, which gives equation and arguments."""
     def displacement(self) -> Any: ...
     def recurrent_matrix(self, portable: bool = False) -> Any: ...
     def fix_matrix(self) -> None: ...
@@ -217,7 +221,8 @@ class MomentumLSTMCell(RuleLSTMCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `MomentumLSTM`, which gives equation and arguments."""
 
 class NAGLSTMCell(RuleLSTMCell):
     rule: NAG
@@ -238,7 +243,8 @@ class NAGLSTMCell(RuleLSTMCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `NAGLSTM`, which gives equation and arguments."""
 
 class SRLSTMCell(RuleLSTMCell):
     rule: ScheduledRestart
@@ -261,7 +267,8 @@ class SRLSTMCell(RuleLSTMCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `SRLSTM(formulation="paper")`, which gives equation and arguments."""
 
 class AdamLSTMCell(RuleLSTMCell):
     rule: Adam
@@ -291,7 +298,8 @@ class AdamLSTMCell(RuleLSTMCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `AdamLSTM`, which gives equation and arguments."""
 
 class RMSPropLSTMCell(RuleLSTMCell):
     rule: RMSProp
@@ -316,7 +324,8 @@ class RMSPropLSTMCell(RuleLSTMCell):
         epsilon: float = 1e-08, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RMSPropLSTM`, which gives equation and arguments."""
 
 class MomentumRNNCell(RuleRNNCell):
     rule: HeavyBall
@@ -337,7 +346,8 @@ class MomentumRNNCell(RuleRNNCell):
         step_size: float = 0.6, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `MomentumRNN`, which gives equation and arguments."""
 
 class NAGRNNCell(RuleRNNCell):
     rule: NAG
@@ -356,7 +366,8 @@ class NAGRNNCell(RuleRNNCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `NAGRNN`, which gives equation and arguments."""
 
 class SRRNNCell(RuleRNNCell):
     rule: ScheduledRestart
@@ -377,7 +388,8 @@ class SRRNNCell(RuleRNNCell):
         step_size: float = 0.9, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `SRRNN`, which gives equation and arguments."""
 
 class AdamRNNCell(RuleRNNCell):
     rule: Adam
@@ -405,7 +417,8 @@ class AdamRNNCell(RuleRNNCell):
         relaxed: bool = True, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `AdamRNN`, which gives equation and arguments."""
 
 class RMSPropRNNCell(RuleRNNCell):
     rule: RMSProp
@@ -428,7 +441,8 @@ class RMSPropRNNCell(RuleRNNCell):
         beta: float = 0.9, epsilon: float = 1e-08, activity_regularizer: Identifier = None,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RMSPropRNN`, which gives equation and arguments."""
 
 class MomentumGRUCell(RuleGRUCell):
     rule: HeavyBall
@@ -450,7 +464,8 @@ class MomentumGRUCell(RuleGRUCell):
         step_size: float = 0.6, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `MomentumGRU`, which gives equation and arguments."""
 
 class NAGGRUCell(RuleGRUCell):
     rule: NAG
@@ -470,7 +485,8 @@ class NAGGRUCell(RuleGRUCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `NAGGRU`, which gives equation and arguments."""
 
 class SRGRUCell(RuleGRUCell):
     rule: ScheduledRestart
@@ -492,7 +508,8 @@ class SRGRUCell(RuleGRUCell):
         step_size: float = 0.9, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `SRGRU`, which gives equation and arguments."""
 
 class AdamGRUCell(RuleGRUCell):
     rule: Adam
@@ -521,7 +538,8 @@ class AdamGRUCell(RuleGRUCell):
         relaxed: bool = True, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `AdamGRU`, which gives equation and arguments."""
 
 class RMSPropGRUCell(RuleGRUCell):
     rule: RMSProp
@@ -546,7 +564,8 @@ class RMSPropGRUCell(RuleGRUCell):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RMSPropGRU`, which gives equation and arguments."""
 
 class DTRIVCell(RuleDTRIVCell):
     rule: Identity
@@ -563,7 +582,8 @@ class DTRIVCell(RuleDTRIVCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `DTRIV`, which gives equation and arguments."""
 
 class MomentumDTRIVCell(RuleDTRIVCell):
     rule: HeavyBall
@@ -584,7 +604,8 @@ class MomentumDTRIVCell(RuleDTRIVCell):
         momentum: float = 0.6, step_size: float = 0.6, activity_regularizer: Identifier = None,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `MomentumDTRIV`, which gives equation and arguments."""
 
 class NAGDTRIVCell(RuleDTRIVCell):
     rule: NAG
@@ -603,7 +624,8 @@ class NAGDTRIVCell(RuleDTRIVCell):
         step_size: float = 0.9, activity_regularizer: Identifier = None, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `NAGDTRIV`, which gives equation and arguments."""
 
 class SRDTRIVCell(RuleDTRIVCell):
     rule: ScheduledRestart
@@ -625,7 +647,8 @@ class SRDTRIVCell(RuleDTRIVCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `SRDTRIV`, which gives equation and arguments."""
 
 class AdamDTRIVCell(RuleDTRIVCell):
     rule: Adam
@@ -653,7 +676,8 @@ class AdamDTRIVCell(RuleDTRIVCell):
         epsilon: float = 1e-08, relaxed: bool = True, activity_regularizer: Identifier = None,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `AdamDTRIV`, which gives equation and arguments."""
 
 class RMSPropDTRIVCell(RuleDTRIVCell):
     rule: RMSProp
@@ -677,7 +701,8 @@ class RMSPropDTRIVCell(RuleDTRIVCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Cell of `RMSPropDTRIV`, which gives equation and arguments."""
 
 class NestedCell(RuleLSTMCell):
     memory: Any
@@ -697,7 +722,8 @@ class NestedCell(RuleLSTMCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """The gates of an LSTM around a memory, any Keras cell of as many units."""
 
 class MCRMCell(NestedCell):
     def __init__(
@@ -716,7 +742,8 @@ class MCRMCell(NestedCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `MCRM`, which gives equation and arguments."""
 
 class NestedLSTMCell(NestedCell):
     def __init__(
@@ -735,7 +762,8 @@ class NestedLSTMCell(NestedCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `NestedLSTM`, which gives equation and arguments."""
 
 class ReleasedSRLSTMCell(RuleLSTMCell):
     rule: ScheduledRestart
@@ -758,4 +786,5 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
         activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Cell of `SRLSTM(formulation="released")`, which gives equation and arguments."""

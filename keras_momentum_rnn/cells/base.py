@@ -53,7 +53,7 @@ class RuleCell:
     dropout = 0.0
     recurrent_dropout = 0.0
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
         delegate(cls, rule_parameters(cls.rule_class), "rule")

@@ -140,7 +140,8 @@ class RuleLSTM(RuleLayer):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """LSTM whose input drive is turned by any momentum rule."""
 
 class MomentumLSTM(RuleLSTM):
     @property
@@ -169,7 +170,8 @@ class MomentumLSTM(RuleLSTM):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """LSTM whose input drive is a heavy-ball velocity."""
 
 class NAGLSTM(RuleLSTM):
     @property
@@ -195,7 +197,8 @@ class NAGLSTM(RuleLSTM):
         step_size: float = 0.9, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """LSTM whose input drive follows Nesterov's momentum schedule."""
 
 class SRLSTM(RuleLSTM):
     @property
@@ -224,7 +227,8 @@ class SRLSTM(RuleLSTM):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """LSTM with Nesterov's momentum schedule, restarted every `restart_period` steps."""
 
 class AdamLSTM(RuleLSTM):
     @property
@@ -260,7 +264,8 @@ class AdamLSTM(RuleLSTM):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """LSTM whose input drive is accelerated as by Adam."""
 
 class RMSPropLSTM(RuleLSTM):
     @property
@@ -291,7 +296,8 @@ class RMSPropLSTM(RuleLSTM):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """LSTM whose input drive is scaled as by RMSProp: `AdamLSTM` at momentum 0."""
 
 class RuleRNN(RuleLayer):
     @property
@@ -351,7 +357,8 @@ class RuleRNN(RuleLayer):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Elman layer whose input drive is turned by any momentum rule."""
 
 class MomentumRNN(RuleRNN):
     @property
@@ -377,7 +384,8 @@ class MomentumRNN(RuleRNN):
         step_size: float = 0.6, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Elman layer whose input drive is a heavy-ball velocity."""
 
 class NAGRNN(RuleRNN):
     @property
@@ -401,7 +409,8 @@ class NAGRNN(RuleRNN):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Elman layer whose input drive follows Nesterov's momentum schedule."""
 
 class SRRNN(RuleRNN):
     @property
@@ -427,7 +436,8 @@ class SRRNN(RuleRNN):
         step_size: float = 0.9, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Elman layer whose input drive follows Nesterov's schedule with restarts."""
 
 class AdamRNN(RuleRNN):
     @property
@@ -460,7 +470,8 @@ class AdamRNN(RuleRNN):
         relaxed: bool = True, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Elman layer whose input drive is accelerated as by Adam."""
 
 class RMSPropRNN(RuleRNN):
     @property
@@ -488,7 +499,8 @@ class RMSPropRNN(RuleRNN):
         beta: float = 0.9, epsilon: float = 1e-08, zero_output_for_mask: bool = False,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Elman layer whose input drive is scaled as by RMSProp."""
 
 class RuleGRU(RuleLayer):
     @property
@@ -553,7 +565,8 @@ class RuleGRU(RuleLayer):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """GRU whose input drive is turned by any momentum rule."""
 
 class MomentumGRU(RuleGRU):
     @property
@@ -581,7 +594,8 @@ class MomentumGRU(RuleGRU):
         step_size: float = 0.6, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """GRU whose input drive is a heavy-ball velocity."""
 
 class NAGGRU(RuleGRU):
     @property
@@ -607,7 +621,8 @@ class NAGGRU(RuleGRU):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """GRU whose input drive follows Nesterov's momentum schedule."""
 
 class SRGRU(RuleGRU):
     @property
@@ -635,7 +650,8 @@ class SRGRU(RuleGRU):
         step_size: float = 0.9, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """GRU whose input drive follows Nesterov's schedule with restarts."""
 
 class AdamGRU(RuleGRU):
     @property
@@ -670,7 +686,8 @@ class AdamGRU(RuleGRU):
         relaxed: bool = True, zero_output_for_mask: bool = False, trainable: bool = True,
         dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """GRU whose input drive is accelerated as by Adam."""
 
 class RMSPropGRU(RuleGRU):
     @property
@@ -701,7 +718,8 @@ class RMSPropGRU(RuleGRU):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """GRU whose input drive is scaled as by RMSProp."""
 
 class RuleDTRIV(RuleLayer):
     @property
@@ -764,7 +782,8 @@ class RuleDTRIV(RuleLayer):
         rebase_every: int | None = None, zero_output_for_mask: bool = False,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose input drive is turned by any momentum rule."""
 
 class DTRIV(RuleDTRIV):
     @property
@@ -786,7 +805,8 @@ class DTRIV(RuleDTRIV):
         rebase_every: int | None = None, zero_output_for_mask: bool = False,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose recurrent matrix is a rotation, without momentum."""
 
 class MomentumDTRIV(RuleDTRIV):
     @property
@@ -813,7 +833,8 @@ class MomentumDTRIV(RuleDTRIV):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose input drive is a heavy-ball velocity."""
 
 class NAGDTRIV(RuleDTRIV):
     @property
@@ -838,7 +859,8 @@ class NAGDTRIV(RuleDTRIV):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose input drive follows Nesterov's momentum schedule."""
 
 class SRDTRIV(RuleDTRIV):
     @property
@@ -865,7 +887,8 @@ class SRDTRIV(RuleDTRIV):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose input drive follows Nesterov's schedule with restarts."""
 
 class AdamDTRIV(RuleDTRIV):
     @property
@@ -899,7 +922,8 @@ class AdamDTRIV(RuleDTRIV):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose input drive is accelerated as by Adam."""
 
 class RMSPropDTRIV(RuleDTRIV):
     @property
@@ -928,7 +952,8 @@ class RMSPropDTRIV(RuleDTRIV):
         rebase_every: int | None = None, zero_output_for_mask: bool = False,
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
-    ) -> None: ...
+    ) -> None:
+        """Orthogonal layer whose input drive is scaled as by RMSProp."""
 
 class MCRM(RuleLayer):
     @property
@@ -999,7 +1024,8 @@ class MCRM(RuleLayer):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Mother compact recurrent memory: an LSTM whose memory c is the state of a GRU."""
 
 class NestedLSTM(RuleLayer):
     @property
@@ -1070,4 +1096,5 @@ class NestedLSTM(RuleLayer):
         zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None: ...
+    ) -> None:
+        """Nested LSTM: an LSTM whose memory c is the hidden state of another LSTM."""

@@ -54,7 +54,7 @@ class Rule:
 
     hyperparameters: ClassVar[dict] = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for former, name in FORMER_NAMES.items():
             if former in vars(cls):
@@ -162,7 +162,7 @@ class LinearRule(Rule):
 
     counts = False
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_another_step(cls, LinearRule, "coefficients")
 
@@ -204,7 +204,7 @@ class ScaledRule(Rule):
 
     has_velocity = True
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_another_step(cls, ScaledRule, "scaling")
 
