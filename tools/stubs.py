@@ -64,9 +64,18 @@ def needs_rule(cls):
     return cls in generic or cls in [layer.cell_class for layer in generic]
 
 
-def is_ours(cls):
-    """Return whether a class is a layer or a cell of ours below the base of all."""
-    return issubclass(cls, tuple(BASES)) and cls not in BASES
+def is_public(cls):
+    """Return whether a class has a stub."""
+    return cls in public(cells) or cls in public(layers)
+
+
+def bases_of(cls):
+    """Return the bases of a class; in place of one without a stub, those of it."""
+    found = []
+    for base in cls.__bases__:
+        hidden = issubclass(base, tuple(BASES)) and base not in BASES and not is_public(base)
+        found += bases_of(base) if hidden else [base]
+    return found
 
 
 def parameters_of(cls):
@@ -155,7 +164,7 @@ def attribute(cls, name, kind):
 
 def attributes(cls, parameters):
     """Yield the lines of what a class has, and its bases have not: arguments, cell, rule."""
-    bases = filter(is_ours, cls.__bases__)
+    bases = filter(is_public, bases_of(cls))
     inherited = {name for base in bases for name in parameters_of(base)}
     if issubclass(cls, RuleLayer) and "chosen_cell" not in vars(cls):
         # Not as a plain attribute: to pyright, what has an unknown base may be a descriptor.
@@ -185,8 +194,8 @@ def methods(cls):
 def class_lines(cls):
     """Return a class as lines."""
     bases = [
-        ("" if base in BASES or is_ours(base) else "keras.layers.") + base.__name__
-        for base in cls.__bases__
+        ("" if base in BASES or is_public(base) else "keras.layers.") + base.__name__
+        for base in bases_of(cls)
     ]
     parameters = parameters_of(cls)
     return [
@@ -206,7 +215,7 @@ def import_lines(module, names):
 def stub(module):
     """Return the text of a package's stub."""
     bases_first = [base for cls in public(module) for base in reversed(cls.__mro__)]
-    classes = list(dict.fromkeys(filter(is_ours, bases_first)))
+    classes = list(dict.fromkeys(filter(is_public, bases_first)))
     body = [line for cls in classes for line in class_lines(cls)]
     words = set(re.findall(r"\w+", "\n".join(body)))
     lines = HEAD.splitlines()

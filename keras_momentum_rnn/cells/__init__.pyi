@@ -704,28 +704,8 @@ class RMSPropDTRIVCell(RuleDTRIVCell):
     ) -> None:
         """Cell of `RMSPropDTRIV`, which gives equation and arguments."""
 
-class NestedCell(RuleLSTMCell):
+class MCRMCell(RuleLSTMCell):
     memory: Any
-    def __init__(
-        self, units: int, activation: Identifier = "tanh",
-        recurrent_activation: Identifier = "sigmoid", use_bias: bool = True,
-        kernel_initializer: Identifier = "glorot_uniform",
-        recurrent_initializer: Identifier = "orthogonal",
-        bias_initializer: Identifier = "zeros", unit_forget_bias: bool = True,
-        kernel_regularizer: Identifier = None, recurrent_regularizer: Identifier = None,
-        bias_regularizer: Identifier = None, kernel_constraint: Identifier = None,
-        recurrent_constraint: Identifier = None, bias_constraint: Identifier = None,
-        dropout: float = 0.0, recurrent_dropout: float = 0.0,
-        seed: int | keras.random.SeedGenerator | None = None, *,
-        rule: Rule | dict[str, Any] | None = None, use_recurrent_bias: bool = False,
-        memory: keras.layers.Layer | dict[str, Any] | None = None,
-        activity_regularizer: Identifier = None, trainable: bool = True, dtype: Any = None,
-        autocast: bool = True, name: str | None = None,
-        input_shape: tuple[int | None, ...] = ..., implementation: int = 2
-    ) -> None:
-        """The gates of an LSTM around a memory, any Keras cell of as many units."""
-
-class MCRMCell(NestedCell):
     def __init__(
         self, units: int, activation: Identifier = "tanh",
         recurrent_activation: Identifier = "sigmoid", use_bias: bool = True,
@@ -745,7 +725,8 @@ class MCRMCell(NestedCell):
     ) -> None:
         """Cell of `MCRM`, which gives equation and arguments."""
 
-class NestedLSTMCell(NestedCell):
+class NestedLSTMCell(RuleLSTMCell):
+    memory: Any
     def __init__(
         self, units: int, activation: Identifier = "tanh",
         recurrent_activation: Identifier = "sigmoid", use_bias: bool = True,
