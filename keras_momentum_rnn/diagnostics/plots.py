@@ -1,15 +1,25 @@
 """The papers' figures of gradients and states."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from keras_momentum_rnn.checks import checked_count
 from keras_momentum_rnn.diagnostics.states import memories, pace
 from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 COLORS = ["black", VERMILION, BLUE, GREEN, PURPLE, ORANGE]
 
 
-def plot_gradient_norms(norms, iterations=None, title="Gradient of the loss by h at time t"):
+def plot_gradient_norms(
+    norms: Mapping[str, np.ndarray],
+    iterations: Sequence[int] | None = None,
+    title: str = "Gradient of the loss by h at time t",
+) -> "Figure":
     """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
 
     Args:
@@ -83,7 +93,13 @@ def _draw_heat_maps(matplotlib, norms, iterations):
     return figure
 
 
-def plot_memory_map(states, text, sample=0, neurons=3, title="Memory states over the input"):
+def plot_memory_map(
+    states: Mapping[str, Mapping[str, np.ndarray]],
+    text: Sequence[str],
+    sample: int = 0,
+    neurons: int = 3,
+    title: str = "Memory states over the input",
+) -> "Figure":
     """Draw the memory of layers over time as the MCRM paper's Figure 7.
 
     One row of the picture for each memory state: c, or h where there is no c; for a nested
