@@ -8,9 +8,11 @@ autograd from the cell's own steps. Everything is time-major: `(time, batch, siz
 from dataclasses import dataclass
 
 import torch
+from keras import ops
 
 from keras_momentum_rnn.paths.filtered import unmasked
 from keras_momentum_rnn.paths.masks import spread_out
+from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
 from keras_momentum_rnn.paths.torch_nested import Nested
 from keras_momentum_rnn.paths.torch_recurrences import (
     GRU,
@@ -75,23 +77,37 @@ def run_time_major(cell, training, x, states, steps):
         at the samples' ends.
     """
     project, counters = cell.projection(training), []
+    filters = filtered_before(cell.rule)
     weights = [None if w is None else cell.to_slot_dtype(w) for w in cell.recurrent_weights()]
     if cell.rule.linear:
         # The loop does not count: what a linear rule's counter will be is known before.
         own, (v, *counters) = cell.split(states)
-        states = [*own, v]
+        states = own if filters else [*own, v]
+    if filters:
+        mu, s = (
+            ops.convert_to_tensor(n, v.dtype).expand(cell.drive_width)
+            for n in cell.rule.coefficients(None)
+        )
     rows = max(CHUNK_ROWS, CHUNK_SIZE // cell.drive_width)
     chunk = max(1, rows // max(1, x.shape[1]))
     outputs = []
     for start in range(0, len(x), chunk):
         u = project(x[start : start + chunk]).contiguous()
         ends = Ends(steps if steps is None else (steps - start).clamp(0, len(u)))
+        if filters:
+            u, v = ElementwiseFilter.apply(ends, s * u, mu, v)
         chunk_of_steps = new_chunk(cell, u, [t + start for t in counters], ends)
         h, *states = CustomGradientLoop.apply(chunk_of_steps, u, *weights, *states)
         outputs.append(h)
     ends = len(x) if steps is None else steps
     counters = [cell.rule.advance_counter(t, ends) for t in counters]
-    return torch.cat(outputs), [*states, *counters]
+    slots = [v, *counters] if filters else counters
+    return torch.cat(outputs), [*states, *slots]
+
+
+def filtered_before(rule):
+    """Return whether a rule is a filter before the loop: its numbers are vectors or learned."""
+    return rule.linear and (rule.learns or not rule.shared)
 
 
 @dataclass(frozen=True)
@@ -122,7 +138,10 @@ class Chunk:
 
     def run_steps(self, u, weights, states):
         """Return h at all steps and the final states, by operations that autograd records."""
-        step = self.cell.step_from_projection(weights=weights)
+        if isinstance(self.rule, Given):
+            step = self.cell.recurrence(weights=weights)
+        else:
+            step = self.cell.step_from_projection(weights=weights)
         states, outputs = [*states, *self.counters], []
         for t, u_t in enumerate(u.unbind()):
             new_states = step(u_t, states)
@@ -143,7 +162,7 @@ def new_chunk(cell, u, counters, ends):
         recurrence = ReleasedLSTM(*per_step(rule, u, *counters))
     elif rule.scaled:
         by_hand = Scaled(*rule.scaling, rule.beta, rule.epsilon)
-    elif rule.linear:
+    elif rule.linear and not filtered_before(rule):
         by_hand = Momentum(*per_step(rule, u, *counters))
     return Chunk(recurrence, by_hand, ends, cell, counters)
 
