@@ -1,4 +1,4 @@
-"""The rule that learns its momentum: where it starts, its gradients on every path, its files."""
+"""The rule that learns its momentum: its start, its gradients on every path, its files."""
 
 import keras
 import numpy as np
@@ -9,7 +9,7 @@ from masks import MASKS
 
 import keras_momentum_rnn as kmr
 import keras_momentum_rnn.convert
-from keras_momentum_rnn import rules
+from keras_momentum_rnn import diagnostics, rules
 from keras_momentum_rnn.paths.filtered import CHUNK
 from keras_momentum_rnn.paths.native.ready import SWITCH
 
@@ -348,3 +348,49 @@ def test_weight_decay_leaves_alone_what_is_excluded(excluded):
     moved = trained(optimizer, momentum=0.9, step_size=0.2, per="gate", epochs=1)
     for before, after in moved.values():
         np.testing.assert_allclose(after, before * (1 if excluded else 0.7), rtol=1e-4)
+
+
+def test_time_scales_are_seen_while_they_are_learned():
+    layer = learned("GRU", rule=rules.LearnedMomentum(0.75, 0.5, per="unit"))
+    model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    noted = diagnostics.TimeScales(layer, every=2)
+    model.fit(X, np.ones((3, 1)), epochs=4, verbose=0, callbacks=[noted])
+    assert list(noted.found) == ["start", "epoch 2", "epoch 4"]
+    start, end = noted.found["start"], noted.found["epoch 4"]
+    assert {n: a.shape for n, a in start.items()} == dict.fromkeys(start, (3, 5))
+    for name, first in (("momentum", 0.75), ("step_size", 0.5), ("time_scale", 4.0)):
+        np.testing.assert_allclose(start[name], first, rtol=1e-6)
+        assert np.abs(end[name] - first).min() > 1e-3
+    mu = array(layer.cell.rule.coefficients(None)[0])
+    np.testing.assert_allclose(end["momentum"].ravel(), mu, rtol=1e-6)
+    np.testing.assert_allclose(end["time_scale"], 1 / (1 - end["momentum"]), rtol=1e-5)
+    with pytest.raises(ValueError, match="must have the rule"):
+        diagnostics.time_scales(built(kmr.MomentumGRU(5)))
+
+
+@pytest.mark.parametrize(("per", "shape"), [("scalar", (1, 1)), ("gate", (4, 1))])
+def test_time_scales_that_are_shared(per, shape):
+    rule = rules.LearnedMomentum(0.9, 0.5, per=per, tied=True)
+    maps = diagnostics.time_scales(built(learned("LSTM", rule=rule)))
+    assert {a.shape for a in maps.values()} == {shape}
+    np.testing.assert_allclose(maps["step_size"], 0.5, rtol=1e-5)
+
+
+def built(layer):
+    layer.build(X.shape)
+    return layer
+
+
+def test_the_picture_says_what_was_found():
+    pytest.importorskip("matplotlib", reason="it draws")
+    start = {"time_scale": np.full((4, 3), 2.5)}
+    end = {"time_scale": np.geomspace(1, 100, 12).reshape(4, 3)}
+    (axes,) = diagnostics.plot_time_scales({"start": start, "epoch 9": end}).axes
+    assert axes.get_title() == "Median time scale: 2.5 steps (start), 10 (epoch 9)"
+    _, line = axes.lines
+    np.testing.assert_allclose(line.get_ydata(), np.geomspace(1, 100, 12))
+    one = diagnostics.plot_time_scales({"scalar": {"time_scale": np.full((1, 1), 3.0)}})
+    assert "scalar: half of the momenta remember 3 steps" in one.axes[0].get_title()
+    with pytest.raises(ValueError, match="at least one layer"):
+        diagnostics.plot_time_scales({})

@@ -115,13 +115,16 @@ class LearnedMomentum(LinearRule):
         return ops.log(ops.expm1(drawn))
 
     def coefficients(self, t):
-        logit = ops.convert_to_tensor(self.momentum_logit)
-        mu = ops.sigmoid(logit)
-        s = ops.softplus(ops.convert_to_tensor(self.step_size_raw))
-        if self.tied:
-            # 1 - mu, which of a mu near 1 would leave few digits.
-            s = s * ops.sigmoid(-logit)
+        weights = map(ops.convert_to_tensor, (self.momentum_logit, self.step_size_raw))
+        mu, s, _ = self.numbers(*weights)
         return self._of_elements(mu), self._of_elements(s)
+
+    def numbers(self, momentum_logit, step_size_raw):
+        """Return mu, s and 1 - mu, of the shape of the weights."""
+        # The difference of 1 and a mu near 1 would have few digits.
+        mu, rest = ops.sigmoid(momentum_logit), ops.sigmoid(-momentum_logit)
+        s = ops.softplus(step_size_raw)
+        return mu, s * rest if self.tied else s, rest
 
     def _of_elements(self, numbers):
         """Return the numbers of the gates, repeated for their units; others as they are."""
