@@ -19,6 +19,7 @@ run took, losses.png, time_scales.png and results.json.
 """
 
 import dataclasses
+import inspect
 
 import keras
 import numpy as np
@@ -57,11 +58,7 @@ class PartlyFixed(rules.LearnedMomentum):
             getattr(self, name).trainable = False
 
     def get_config(self):
-        return {"fixed": self.fixed, **rules.LearnedMomentum(**self.numbers).get_config()}
-
-    @property
-    def numbers(self):
-        names = ("momentum", "step_size", "per", "tied", "spread", "seed")
+        names = ["fixed", *inspect.signature(rules.LearnedMomentum).parameters]
         return {name: getattr(self, name) for name in names}
 
 

@@ -40,8 +40,7 @@ def time_scales(layer):
             f"scales. Received: layer={layer!r} with rule={rule!r}"
         )
     shape = {"scalar": (1, 1), "gate": (cell.gates, 1), "unit": (cell.gates, -1)}[rule.per]
-    weights = (ops.convert_to_tensor(getattr(rule, name)) for name in rule.weight_names)
-    mu, s, rest = rule.numbers(*weights)
+    mu, s, rest = rule.learned_numbers()
     found = {"momentum": mu, "step_size": s, "time_scale": 1 / rest}
     return {name: ops.convert_to_numpy(n).reshape(shape) for name, n in found.items()}
 

@@ -115,15 +115,15 @@ class LearnedMomentum(LinearRule):
         return ops.log(ops.expm1(drawn))
 
     def coefficients(self, t):
-        weights = map(ops.convert_to_tensor, (self.momentum_logit, self.step_size_raw))
-        mu, s, _ = self.numbers(*weights)
+        mu, s, _ = self.learned_numbers()
         return self._of_elements(mu), self._of_elements(s)
 
-    def numbers(self, momentum_logit, step_size_raw):
+    def learned_numbers(self):
         """Return mu, s and 1 - mu, of the shape of the weights."""
+        logit = ops.convert_to_tensor(self.momentum_logit)
         # The difference of 1 and a mu near 1 would have few digits.
-        mu, rest = ops.sigmoid(momentum_logit), ops.sigmoid(-momentum_logit)
-        s = ops.softplus(step_size_raw)
+        mu, rest = ops.sigmoid(logit), ops.sigmoid(-logit)
+        s = ops.softplus(ops.convert_to_tensor(self.step_size_raw))
         return mu, s * rest if self.tied else s, rest
 
     def _of_elements(self, numbers):
