@@ -64,7 +64,7 @@ class PartlyFixed(rules.LearnedMomentum):
 
 MOMENTUM, STEP_SIZE = rules.LearnedMomentum.weight_names
 ARMS = {
-    "LSTM": None,
+    "LSTM": rules.Identity(),
     "fixed": rules.HeavyBall(),
     "scalar": rules.LearnedMomentum(per="scalar"),
     "gate": rules.LearnedMomentum(per="gate"),
@@ -116,7 +116,10 @@ def comparison(options, command):
     sections = (updates_to_learn, scales) if options.task == "adding" else (scales,)
     return Comparison(
         task=tasks.load(options.task, **given),
-        setups={name: setup(recipe, ARMS[name]) for name in dict.fromkeys(options.arms)},
+        setups={
+            name: dataclasses.replace(recipe, arguments={"rule": ARMS[name]})
+            for name in dict.fromkeys(options.arms)
+        },
         seeds=options.seeds,
         output=options.output,
         budget={"name": "the same updates for all arms"},
@@ -125,13 +128,6 @@ def comparison(options, command):
         sections=tuple(with_folder(section, options.output) for section in sections),
         epochs_at_once=recipe.epochs,
     )
-
-
-def setup(recipe, rule):
-    """Return the `Recipe` of an arm."""
-    if rule is None:
-        return dataclasses.replace(recipe, layer_name="LSTM")
-    return dataclasses.replace(recipe, arguments={"rule": rule})
 
 
 def with_folder(section, folder):
@@ -162,10 +158,8 @@ def scales(results, folder):
         found = []
         for run in runs_of(results, row["layer"]):
             path = folder / "runs" / f"{run['layer']}-{run['seed']}" / "best.keras"
-            if ARMS.get(row["layer"]) is not None and path.exists():
-                layer = keras.models.load_model(path).layers[0]
-                if layer.rule.learns:
-                    found.append(time_scales(layer))
+            if row["layer"] in ARMS and ARMS[row["layer"]].learns and path.exists():
+                found.append(time_scales(keras.models.load_model(path).layers[0]))
         if found:
             drawn[row["layer"]] = found[0]
             mu, s = (np.concatenate([f[n].ravel() for f in found]) for n in NAMES)

@@ -217,6 +217,8 @@ def path_of(device, name, per, slots):
     filterable = per == "scalar" and not slots and name in ("LSTM", "GRU", "RNN")
     if name == "hidden":
         return "step"
+    if device == "native" and name in ("LSTM", "GRU", "RNN"):
+        return "native"
     if BACKEND == "torch":
         if filterable:
             return "fused"
@@ -260,8 +262,8 @@ def test_numbers_that_differ_need_not_be_learned(device):
     x = normal(np.random.default_rng(0), 2, TIME, 2)
     layer = kmr.RuleRNN(5, rule=Comb(), return_sequences=True)
     layer.build(x.shape)
-    path = {"torch": "drive" if device == "gpu" else "custom_gradient"}.get(BACKEND, "step")
-    assert layer.plan().path == path
+    on_torch = {"gpu": "drive", "cpu": "custom_gradient", "native": "native"}
+    assert layer.plan().path == (on_torch[device] if BACKEND == "torch" else "step")
     expected = run(layer, x)[0]
     layer.use_cudnn = False
     assert layer.plan().path == "step"
@@ -361,7 +363,7 @@ def test_time_scales_are_seen_while_they_are_learned():
     assert {n: a.shape for n, a in start.items()} == dict.fromkeys(start, (3, 5))
     for name, first in (("momentum", 0.75), ("step_size", 0.5), ("time_scale", 4.0)):
         np.testing.assert_allclose(start[name], first, rtol=1e-6)
-        assert np.abs(end[name] - first).min() > 1e-3
+        assert np.abs(end[name] - first).mean() > 1e-2
     mu = array(layer.cell.rule.coefficients(None)[0])
     np.testing.assert_allclose(end["momentum"].ravel(), mu, rtol=1e-6)
     np.testing.assert_allclose(end["time_scale"], 1 / (1 - end["momentum"]), rtol=1e-5)

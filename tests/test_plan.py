@@ -136,7 +136,7 @@ KEPT_AWAY = [
     *((name, "unroll", True) for name in SERVED),
     *((name, "exported", "graph") for name in SERVED),
     *((name, "rule_kind", "other") for name in SERVED),
-    *((name, "rule_kind", "elementwise") for name in (*NATIVES, *FILTERING)),
+    *((name, "rule_kind", "elementwise") for name in FILTERING),
     *((name, "recurrence", None) for name in OWN),
     *((name, "standard_activations", False) for name in OWN),
     *((name, "recurrent_dropout", True) for name in OWN),
@@ -195,8 +195,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
     if plan.path in ("fused", "drive", "custom_gradient", "native"):
         assert call.recurrence is not None and call.standard_activations
         assert not call.recurrent_dropout and call.rule_kind != "other"
-        learns_at_once = call.rule_constant and plan.path != "native"
-        assert plan.path == "fused" or not call.rule_learns or learns_at_once
+        assert plan.path == "fused" or not call.rule_learns or call.rule_constant
     if plan.path in ("fused", "filter"):
         assert call.rule_kind == "linear" and call.drive_from_input
         assert not call.slots_given and not call.stateful and call.dropout != "gates"

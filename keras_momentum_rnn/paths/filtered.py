@@ -120,6 +120,11 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     return ops.swapaxes(v[:time], 0, 1)
 
 
+def filtered_before(rule):
+    """Return whether a rule is a filter before the loop: its numbers are vectors or learned."""
+    return rule.linear and (rule.learns or not rule.shared)
+
+
 def filtered_by_element(mu, s, u, first):
     """Return v at all times where each element of u has numbers of its own, constant in time.
 

@@ -34,8 +34,8 @@ class Kernel:
         backends, devices, dtypes: tuples of those of `Call`.
         recurrences: tuple of names, or None for any cell.
         rule_kinds: tuple of those of `Call`.
-        learned_rules: "all", "constant" or "none": of which rules gradients reach the
-            weights; "constant" are linear ones with the same numbers at every step.
+        learned_rules: "all" or "constant": of which rules gradients reach the weights;
+            "constant" are linear ones with the same numbers at every step.
         transforms: bool, whether function transforms of PyTorch can pass through it.
         fused: bool, whether it is a fused kernel of the backend.
         in_steps: bool, whether it is a loop over the cell's own steps.
@@ -80,9 +80,7 @@ class Kernel:
             ),
             "a function transform acts on the call": call.transformed and not self.transforms,
             "the rule learns": (
-                call.rule_learns
-                and self.learned_rules != "all"
-                and not (call.rule_constant and self.learned_rules == "constant")
+                call.rule_learns and not call.rule_constant and self.learned_rules != "all"
             ),
             **self.reasons(call),
         }
@@ -96,7 +94,7 @@ class Kernel:
 
 LINEAR = ("linear",)
 LINEAR_OR_SCALED = ("linear", "elementwise", "scaled")
-KNOWN, KNOWN_OR_NONE = ("linear", "scaled", "none"), (*LINEAR_OR_SCALED, "none")
+KNOWN = (*LINEAR_OR_SCALED, "none")
 
 
 def misfit(call, kinds):
@@ -162,7 +160,7 @@ NATIVE = Kernel(
     dtypes=("float32",),
     recurrences=("lstm", "gru", "elman"),
     rule_kinds=KNOWN,
-    learned_rules="none",
+    learned_rules="constant",
     transforms=False,
     reasons=unfit,
 )
@@ -223,7 +221,7 @@ TORCH_GRADIENT = Kernel(
     backends=("torch",),
     dtypes=FLOAT,
     recurrences=RECURRENCES,
-    rule_kinds=KNOWN_OR_NONE,
+    rule_kinds=KNOWN,
     learned_rules="constant",
     transforms=False,
     reasons=extreme,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from keras import ops
 
-from keras_momentum_rnn.paths.filtered import unmasked
+from keras_momentum_rnn.paths.filtered import filtered_before, unmasked
 from keras_momentum_rnn.paths.masks import spread_out
 from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
 from keras_momentum_rnn.paths.torch_nested import Nested
@@ -103,11 +103,6 @@ def run_time_major(cell, training, x, states, steps):
     counters = [cell.rule.advance_counter(t, ends) for t in counters]
     slots = [v, *counters] if filters else counters
     return torch.cat(outputs), [*states, *slots]
-
-
-def filtered_before(rule):
-    """Return whether a rule is a filter before the loop: its numbers are vectors or learned."""
-    return rule.linear and (rule.learns or not rule.shared)
 
 
 @dataclass(frozen=True)
