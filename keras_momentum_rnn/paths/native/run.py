@@ -53,7 +53,7 @@ def run_native(cell, sequence, plan):
     """Run a sequence; the slots may start anywhere.
 
     Args:
-        cell: an LSTM, GRU or Elman cell whose rule is linear, scaled or none.
+        cell: an LSTM, GRU, Elman or DTRIV cell whose rule is linear, scaled or none.
         sequence: a `run.Sequence`.
         plan: a `Plan`.
 
@@ -65,7 +65,7 @@ def run_native(cell, sequence, plan):
         x = x * ops.expand_dims(cell.get_dropout_mask(x[:, 0]), 1)
     x, steps = unmasked(x, mask)
     states, counters, slots = sequence.states, [], []
-    weights = [cell.kernel, cell.input_bias, cell.recurrent_kernel, cell.recurrent_side_bias]
+    weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
     if filtered_before(rule):
         states, (first,) = cell.split(states)
