@@ -171,7 +171,20 @@ def scales(results, folder):
         "## What was learned\n\nAt the epoch that is best on validation, of the gates and "
         f"units of all seeds: the median, and where 90 % of them lie.\n\n{table}"
     )
-    return text, {"time_scales.png": plot_time_scales(drawn)}
+    return text, {"time_scales.png": plot_time_scales(drawn, moved(drawn))}
+
+
+def moved(drawn):
+    """Return a title that says how far learning moved the momenta that started alike."""
+    told = []
+    for name, maps in drawn.items():
+        rule = ARMS[name]
+        if rule.spread is None and MOMENTUM not in getattr(rule, "fixed", ()):
+            change = np.median(np.abs(maps["momentum"] - rule.momentum))
+            told.append(f"{change:.2f} ({name})")
+    return (
+        f"From a momentum of 0.6, half moved by at least: {', '.join(told)}" if told else None
+    )
 
 
 NAMES = ("momentum", "step_size")

@@ -33,6 +33,7 @@ class Problem:
     def run_steps(self, x, W, b, U, side, *states):
         """Run the cell's own steps. Return h at all times and the final states.
 
+        Where W has no rows, x is the drive, and the states are the cell's own.
         They are operations that every derivative and transform knows.
         """
         driven = W.shape[0] == 0
