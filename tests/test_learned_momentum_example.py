@@ -30,6 +30,7 @@ def test_the_arms_differ_in_the_rule_alone():
         assert trained == {
             "LSTM": set(),
             "fixed": set(),
+            "fixed_louder": set(),
             "spread_fixed": set(),
             "unit_momentum": {"momentum_logit"},
             "unit_step_size": {"step_size_raw"},
