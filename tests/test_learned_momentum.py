@@ -63,6 +63,23 @@ def assign(layer, weights):
     assert not weights
 
 
+@pytest.mark.parametrize("dtype", ["mixed_float16", "bfloat16", "float64"])
+def test_its_numbers_are_as_exact_as_the_slots(dtype):
+    ours, plain = (
+        cls(5, dtype=dtype, **numbers)
+        for cls, numbers in (
+            (kmr.RuleLSTM, {"rule": rules.LearnedMomentum(0.99, 0.3, "unit")}),
+            (kmr.MomentumLSTM, {"momentum": 0.99, "step_size": 0.3}),
+        )
+    )
+    for layer in (ours, plain):
+        layer.build(X.shape)
+    plain.set_weights(ours.get_weights()[:3])
+    assert_close(run(ours, X)[0], run(plain, X)[0], tolerance=1e-6)
+    wide = "float64" if dtype == "float64" else "float32"
+    assert ours.cell.rule.momentum_logit.dtype == wide
+
+
 @pytest.mark.parametrize("momentum", [0.0, 1e-5, 0.05, 0.999, 0.9999999])
 @pytest.mark.parametrize("step_size", [1e-30, 1e-3, 1.0, 1e3, 1e30])
 @pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
