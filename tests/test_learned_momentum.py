@@ -75,8 +75,9 @@ def test_its_numbers_are_as_exact_as_the_slots(dtype):
     for layer in (ours, plain):
         layer.build(X.shape)
     plain.set_weights(ours.get_weights()[:3])
-    assert_close(run(ours, X)[0], run(plain, X)[0], tolerance=1e-6)
     wide = "float64" if dtype == "float64" else "float32"
+    # Two paths, and h is rounded to half precision at each step.
+    assert_close(run(ours, X)[0], run(plain, X)[0], 1e-12 if dtype == "float64" else 2e-2)
     assert ours.cell.rule.momentum_logit.dtype == wide
 
 

@@ -133,7 +133,7 @@ class Chunk:
 
     def run_steps(self, u, weights, states):
         """Return h at all steps and the final states, by operations that autograd records."""
-        if isinstance(self.rule, Given):
+        if filtered_before(self.cell.rule):
             step = self.cell.recurrence(weights=weights)
         else:
             step = self.cell.step_from_projection(weights=weights)
