@@ -66,7 +66,7 @@ def assign(layer, weights):
 @pytest.mark.parametrize("dtype", ["mixed_float16", "bfloat16", "float64"])
 def test_its_numbers_are_as_exact_as_the_slots(dtype):
     ours, plain = (
-        cls(5, dtype=dtype, **numbers)
+        cls(5, dtype=dtype, recurrent_initializer="glorot_uniform", **numbers)
         for cls, numbers in (
             (kmr.RuleLSTM, {"rule": rules.LearnedMomentum(0.99, 0.3, "unit")}),
             (kmr.MomentumLSTM, {"momentum": 0.99, "step_size": 0.3}),

@@ -3,7 +3,11 @@
 Everything is time-major: `(time, batch, width)`.
 """
 
+from functools import partial
+
 import torch
+
+from keras_momentum_rnn.paths.torch_again import differentiable_gradients
 
 
 class ElementwiseFilter(torch.autograd.Function):
@@ -27,13 +31,8 @@ class ElementwiseFilter(torch.autograd.Function):
     def backward(ctx, dv_all, d_last):
         u, mu, v, v_all = ctx.saved_tensors
         if torch.is_grad_enabled():
-            wanted = [t for t in (u, mu, v) if t.requires_grad]
-            results = filter_in_steps(ctx.ends, u, mu, v)
-            gradients = torch.autograd.grad(
-                results, wanted, (dv_all, d_last), create_graph=True
-            )
-            found = dict(zip(map(id, wanted), gradients))
-            return None, *(found.get(id(t)) for t in (u, mu, v))
+            run = partial(filter_in_steps, ctx.ends)
+            return None, *differentiable_gradients(run, [u, mu, v], [dv_all, d_last])
         dv_all = torch.cat([torch.zeros_like(dv_all[:1]), dv_all])
         ctx.ends.add(dv_all, d_last)
         steps = dv_all.unbind()

@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_momentum_rnn.paths.filtered import filtered_before, unmasked
 from keras_momentum_rnn.paths.masks import spread_out
+from keras_momentum_rnn.paths.torch_again import differentiable_gradients
 from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
 from keras_momentum_rnn.paths.torch_nested import Nested
 from keras_momentum_rnn.paths.torch_recurrences import (
@@ -131,13 +132,14 @@ class Chunk:
         )
         return list(inputs[:first]), list(inputs[first:second]), list(inputs[second:])
 
-    def run_steps(self, u, weights, states):
+    def run_steps(self, u, *inputs):
         """Return h at all steps and the final states, by operations that autograd records."""
+        weights, own, slots = self.split(inputs)
         if filtered_before(self.cell.rule):
             step = self.cell.recurrence(weights=weights)
         else:
             step = self.cell.step_from_projection(weights=weights)
-        states, outputs = [*states, *self.counters], []
+        states, outputs = [*own, *slots, *self.counters], []
         for t, u_t in enumerate(u.unbind()):
             new_states = step(u_t, states)
             if self.ends.steps is not None:
@@ -209,7 +211,9 @@ class CustomGradientLoop(torch.autograd.Function):
         u, *kept = ctx.saved_tensors
         inputs, kept = kept[: ctx.inputs], kept[ctx.inputs :]
         if torch.is_grad_enabled():
-            return None, *differentiable_gradients(ctx.chunk, u, inputs, [d_outputs, *d_finals])
+            results = [d_outputs, *d_finals]
+            run = ctx.chunk.run_steps
+            return None, *differentiable_gradients(run, [u, *inputs], results)
         recurrence, ends = ctx.chunk.recurrence, ctx.chunk.ends
         weights, _, slots = ctx.chunk.split(inputs)
         count = recurrence.states
@@ -218,16 +222,3 @@ class CustomGradientLoop(torch.autograd.Function):
         )
         du, d_slots = ctx.chunk.rule.backward(u, slots, d_drive, d_finals[count:], ends)
         return None, du, *d_weights, *d_states, *d_slots
-
-
-def differentiable_gradients(chunk, u, inputs, d_results):
-    """Return the gradients of u and the inputs, with a graph of their own, or None each."""
-    weights, own, slots = chunk.split(inputs)
-    results = chunk.run_steps(u, weights, [*own, *slots])
-    tensors = [u, *inputs]
-    wanted = [t for t in tensors if t is not None and t.requires_grad]
-    gradients = torch.autograd.grad(
-        results, wanted, d_results, create_graph=True, allow_unused=True
-    )
-    found = dict(zip(map(id, wanted), gradients))
-    return [found.get(id(t)) for t in tensors]
