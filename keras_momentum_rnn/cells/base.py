@@ -93,7 +93,7 @@ class RuleCell:
         super().build(input_shape)
         self.build_rule()
 
-    def build_rule(self):
+    def build_rule(self) -> None:
         """Create the weights of the rule."""
         self.rule.build_for(self.add_weight, self.drive_width, self.gates, self.slot_dtype)
 

@@ -171,7 +171,9 @@ def plot_memory_map(
     return figure
 
 
-def plot_time_scales(scales, title=None):
+def plot_time_scales(
+    scales: Mapping[str, Mapping[str, np.ndarray]], title: str | None = None
+) -> "Figure":
     """Draw learned time scales, from the quickest gates and units to the slowest.
 
     Args:

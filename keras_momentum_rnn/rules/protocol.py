@@ -110,7 +110,9 @@ class Rule:
     def build(self, add_weight: Callable[..., Any]) -> None:
         """Create the rule's own weights, if it learns any, with the cell's `add_weight`."""
 
-    def build_for(self, add_weight, width, gates, dtype):
+    def build_for(
+        self, add_weight: Callable[..., Any], width: int, gates: int, dtype: str
+    ) -> None:
         """Create the rule's own weights, in place of `build`, where they depend on the drive.
 
         Args:
