@@ -4,13 +4,17 @@ A file must carry the call at other sizes than it was traced with, in few and co
 It needs no gradients.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import keras
 
+from keras_momentum_rnn.annotations import Tensor
 
-def traced_for_export(sequences, training):
+
+def traced_for_export(sequences: Tensor, training: bool) -> str | None:
     """Return how a call is traced for a file, or None.
 
     - "torchscript": PyTorch traces it for ONNX or OpenVINO, and would write down as many steps
@@ -36,7 +40,7 @@ def traced_for_export(sequences, training):
     return "served graph" if _may_be_served() else None
 
 
-def _may_be_served():
+def _may_be_served() -> bool:
     """Return whether TensorFlow traces a graph that may be for a file.
 
     Keras's `predict` and `evaluate` run their graphs by a strategy, and an export does not.
@@ -50,14 +54,14 @@ def _may_be_served():
 
 
 @cache
-def _no_replica():
+def _no_replica() -> Any:
     """Return TensorFlow's replica context where no strategy runs anything: one for all."""
     import tensorflow as tf
 
     return outside_of_the_trace(tf.distribute.get_replica_context)
 
 
-def traced_by_torch(length=1):
+def traced_by_torch(length: int = 1) -> str | None:
     """Return how PyTorch traces what runs now, as `traced_for_export`, None elsewhere.
 
     Args:
@@ -83,7 +87,7 @@ def _is_symbolic(size):
     return export.is_symbolic_dim(size)
 
 
-def may_become_a_file(training):
+def may_become_a_file(training: bool) -> bool:
     """Return whether a value of weights alone is to be computed by common operations.
 
     A file lacks matrix exponentials and linear solvers. On JAX every call of inference may be
@@ -98,7 +102,7 @@ def may_become_a_file(training):
     return backend == "jax" or _may_be_served()
 
 
-def outside_of_the_trace(function):
+def outside_of_the_trace(function: Callable[[], Any]) -> Any:
     """Return what a function returns where no trace sees it: a constant of a file.
 
     Traces of PyTorch and TensorFlow belong to threads, so it runs in another.
