@@ -7,7 +7,7 @@ from cases import CASES
 from harness import BACKEND, array, assert_close, normal, randomise
 from keras import ops
 from masks import MASKS
-from speed import few
+from speed import COMPILES, few, slow_unless
 
 from keras_momentum_rnn import AdamLSTM
 

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import pytest
 from harness import array
-from speed import slow_if_compiled, slow_unless
+from speed import COMPILES, slow_if_compiled, slow_unless
 
 pytest.importorskip("matplotlib", reason="the examples need it")
 
@@ -265,7 +265,10 @@ def test_noise_chooses_no_learning_rate():
     assert chosen_rate({1e-3: None}) == 1e-3
 
 
-@pytest.mark.parametrize("trained", [False, slow_unless(False, True)])
+@pytest.mark.parametrize(
+    "trained",
+    [slow_unless(not COMPILES, False, id="told"), slow_unless(False, True, id="trained")],
+)
 def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
     small = ["--momenta", "0.9", "0", "--forms", "M", "--beside", "AdamRNN", *ONE_RATE]
     command = ["adding", "multiplication", *TINY, *small, "--seeds=2"]
