@@ -38,10 +38,8 @@ def kinds():
                 # A long loop takes seconds: never quick, and in the narrowest type alone.
                 if kind != "long" or policy == "mixed_float16":
                     quick = case.id in FEW or (not COMPILES and policy == "mixed_float16")
-                    row = case, policy, kind
-                    yield slow_unless(
-                        quick and kind != "long", *row, id=f"{case.id}-{policy}-{kind}"
-                    )
+                    name = f"{case.id}-{policy}-{kind}"
+                    yield slow_unless(quick and kind != "long", case, policy, kind, id=name)
 
 
 @pytest.mark.parametrize("case, policy, kind", kinds())

@@ -11,14 +11,14 @@ import keras
 import numpy as np
 import pytest
 from harness import array
-from speed import COMPILES, slow_if_compiled, slow_unless
+from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="the examples need it")
 
 import long_dependencies
 from matplotlib.figure import Figure
 from momentum_table import Row, chosen_rate, looks_of, pilot_table, row_of, table
-from test_experiments import told_epoch
+from test_experiments import TOLD_OR_TRAINED, told_epoch
 
 from keras_momentum_rnn.experiments import training
 

@@ -5,13 +5,12 @@ import runpy
 from pathlib import Path
 
 import pytest
-from speed import COMPILES, slow_unless
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
 
 import mcrm_adding
 from matplotlib.figure import Figure
-from test_experiments import told_epoch
+from test_experiments import TOLD_OR_TRAINED, told_epoch
 from test_long_dependencies import same_curves
 
 from keras_momentum_rnn.experiments import comparison, training
