@@ -265,10 +265,7 @@ def test_noise_chooses_no_learning_rate():
     assert chosen_rate({1e-3: None}) == 1e-3
 
 
-@pytest.mark.parametrize(
-    "trained",
-    [slow_unless(not COMPILES, False, id="told"), slow_unless(False, True, id="trained")],
-)
+@pytest.mark.parametrize("trained", TOLD_OR_TRAINED)
 def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
     small = ["--momenta", "0.9", "0", "--forms", "M", "--beside", "AdamRNN", *ONE_RATE]
     command = ["adding", "multiplication", *TINY, *small, "--seeds=2"]
