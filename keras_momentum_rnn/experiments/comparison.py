@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import keras
 from rich import print
@@ -84,7 +85,7 @@ class Comparison:
     task: Task
     setups: dict
     seeds: int
-    output: Path
+    output: Path | str
     budget: dict
     title: str
     command: str
@@ -93,7 +94,7 @@ class Comparison:
     claims: tuple = ()
     epochs_at_once: int | None = None
 
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         """Return what must be equal for runs to be compared."""
         task = self.task
         return {
@@ -118,7 +119,7 @@ def without_folders(value):
     return Path(value).name if is_path else value
 
 
-def compare(comparison):
+def compare(comparison: Comparison) -> dict[str, Any]:
     """Train what is not trained yet, and write results, pictures and report.
 
     Where several processes train, as on several devices on PyTorch, each of them calls this.

@@ -203,7 +203,7 @@ def remove_state(folder):
         shutil.rmtree(folder)
 
 
-def progress_bar(unit="epoch"):
+def progress_bar(unit: str = "epoch") -> bars.Progress:
     """Return a bar that shows how much is done, the elapsed and the remaining time."""
     return bars.Progress(
         bars.TextColumn("{task.description}"),
