@@ -23,6 +23,7 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md", ROOT / "docs" / "deploy
 # The results of other benchmarks, and the functions of `speed_page` that make a page's part.
 OTHERS = {
     "native.json": ("native", "native_in_short", "waiting"),
+    "quantised.json": ("quantised",),
     "streaming.json": ("streaming",),
 }
 # The cases that the README shows, and those whose ratios are drawn.

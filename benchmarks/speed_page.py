@@ -105,6 +105,26 @@ def streaming(results):
     return markdown_table(titles, rows)
 
 
+def quantised(results):
+    """Return a table of files in fewer bits, of `quantised.py`."""
+    rows = []
+    for layer, files in results["layers"].items():
+        cells = [f"{100 * files['litert float32']['accuracy']:.1f}"]
+        for kind in ("litert float16", "litert int8", "onnx float16", "onnx int8"):
+            file, plain = files[kind], files[f"{kind.split()[0]} float32"]
+            lost = 100 * (file["accuracy"] - plain["accuracy"])
+            cells.append(f"{lost:+.1f} ({100 * file['changed']:.1f})")
+        rows.append([layer, *cells, *(sizes(files, name) for name in ("litert", "onnx"))])
+    titles = ["layer", "float32, %", "LiteRT float16", "int8", "ONNX float16", "int8"]
+    return markdown_table([*titles, "KB, LiteRT", "KB, ONNX"], rows)
+
+
+def sizes(files, name):
+    """Return the sizes of a format's files in float32, float16 and int8."""
+    kinds = ("float32", "float16", "int8")
+    return ", ".join(f"{files[f'{name} {kind}']['bytes'] / 1000:.0f}" for kind in kinds)
+
+
 def head(results):
     """Return the backend, and the device where it is no CPU."""
     device = results["device"].partition(",")[0]

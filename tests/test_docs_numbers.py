@@ -1,4 +1,4 @@
-"""The numbers of docs/initialisation_and_momentum.md are those of the committed results."""
+"""The numbers of the pages are those of the committed results."""
 
 import json
 import re
@@ -149,3 +149,16 @@ def test_readme():
         "at 0.99 {:.1f} by the classical form and {:.1f} by Nesterov's, at 0.999 {:.1f} "
         "and {:.1f} ("
     ).format(*pairs[0], *pairs[1]) in text
+
+
+@pytest.mark.parametrize("name", ["streaming", "quantised"])
+def test_tables_of_files(name, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import speed_page
+
+    measured = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+    table = getattr(speed_page, name)(measured)
+    assert (
+        f"writes what follows -->\n\n{table}\n\n<!-- {name} end"
+        in (ROOT / "docs" / "deploy.md").read_text()
+    )
