@@ -1,4 +1,4 @@
-"""The tables of docs/speed.md and of the README's orthogonal layers, from the results."""
+"""The tables and sentences on speed in the README and the pages, from the results."""
 
 from keras_momentum_rnn.presentation import markdown_table
 
@@ -62,6 +62,33 @@ def native(results):
             rows.append([case, layer, *cells])
     titles = [t for b in backends for t in (f"{BACKENDS[b]}, ms", "ratio", "without")]
     return markdown_table(["case", "layer", *titles], rows)
+
+
+def speed_in_short(results, found):
+    """Return the README's sentences on speed.
+
+    Args:
+        results: of `native.py`, by backends and cases.
+        found: of `measure.py`, by files and cases.
+    """
+    backends = [backend for backend in BACKENDS if backend in results]
+    names = ", ".join(BACKENDS[backend] for backend in backends)
+
+    def listed(layer, what):
+        rows = (results[backend]["main"]["layers"][layer] for backend in backends)
+        return ", ".join(f"{row[what]['median']:.2f}" for row in rows)
+
+    keras = [to_keras(found, file, "MomentumLSTM") for file, _ in found]
+    times = next(text.partition("/")[2] for text in keras if text)
+    return (
+        "With the extra `cpu`, a training step of `MomentumLSTM` takes "
+        f"{listed('MomentumLSTM', 'ratio')} times as long as one of the plain LSTM on {names}, "
+        f"and `AdamLSTM` {listed('AdamLSTM', 'ratio')} times. Without that extra, "
+        f"`MomentumLSTM` takes {listed('MomentumLSTM', 'ratio_without')} and `AdamLSTM` "
+        f"{listed('AdamLSTM', 'ratio_without')}. The plain LSTM is Keras's, on PyTorch "
+        "`torch.nn.LSTM`, since Keras's own takes "
+        f"{times} times as long as `MomentumLSTM` there at 256 steps."
+    )
 
 
 def native_in_short(results):

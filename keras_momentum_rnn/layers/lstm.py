@@ -36,8 +36,8 @@ class RuleLSTM(RuleLayer):
             the momentum, as in the cells released with the paper. It starts as the bias
             does, with `unit_forget_bias` its forget gate at 1. Defaults to `False`.
 
-        Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
-        default. `use_cudnn=True` raises where no fused kernel serves.
+    Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
+    default. `use_cudnn=True` raises where no fused kernel serves.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
@@ -92,8 +92,8 @@ class MomentumLSTM(RuleLSTM):
         step_size: float above 0. Defaults to 0.6.
         use_recurrent_bias: bool; with `True` it is the cell released with the paper.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -126,8 +126,8 @@ class NAGLSTM(RuleLSTM):
         units: positive integer.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -174,8 +174,8 @@ class SRLSTM(RuleLSTM):
         step_size: float above 0. Defaults to 0.9.
         formulation: `"paper"` or `"released"`. Defaults to `"paper"`.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -225,8 +225,8 @@ class AdamLSTM(RuleLSTM):
         relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
             `True`.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -261,8 +261,8 @@ class RMSPropLSTM(RuleLSTM):
         epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
             1e-16.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 

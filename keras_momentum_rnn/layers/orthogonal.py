@@ -80,8 +80,8 @@ class RuleDTRIV(RuleLayer):
         kernel_initializer: of W. Defaults to `"he_normal"`.
         bias_regularizer, bias_constraint: of both biases. Default to `None`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
-        default. There is no `activation` and no `recurrent_constraint`.
+    Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
+    default. There is no `activation` and no `recurrent_constraint`.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
@@ -155,7 +155,7 @@ class DTRIV(RuleDTRIV):
     Args:
         units: positive integer.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -186,7 +186,7 @@ class MomentumDTRIV(RuleDTRIV):
         momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
         step_size: float above 0. Defaults to 0.6.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -217,7 +217,7 @@ class NAGDTRIV(RuleDTRIV):
         units: positive integer.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -249,7 +249,7 @@ class SRDTRIV(RuleDTRIV):
         restart_period: positive integer F. Defaults to 40.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -287,7 +287,7 @@ class AdamDTRIV(RuleDTRIV):
         relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
             `True`.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -321,7 +321,7 @@ class RMSPropDTRIV(RuleDTRIV):
         epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
             1e-16.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 

@@ -6,6 +6,8 @@ from keras import ops
 from keras_momentum_rnn.checks import checked, checked_count
 from keras_momentum_rnn.rules import register
 
+__all__ = ["SteppedMomentum", "NesterovMomentum", "WarmConstant", "LowMomentumFinish"]
+
 Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 
