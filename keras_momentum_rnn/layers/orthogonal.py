@@ -78,7 +78,8 @@ class RuleDTRIV(RuleLayer):
         modrelu_bias_initializer: of b_m. Defaults to `RandomUniform(-0.01, 0.01)`.
         use_bias: bool, whether b is added to x_t W. Defaults to `False`.
         kernel_initializer: of W. Defaults to `"he_normal"`.
-        bias_regularizer, bias_constraint: of both biases. Default to `None`.
+        bias_regularizer: of both biases. Defaults to `None`.
+        bias_constraint: of both biases. Defaults to `None`.
 
     Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
     default. There is no `activation` and no `recurrent_constraint`.
