@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md"] + [
 ]
 # The results of other benchmarks, and the functions of `speed_page` that make a page's part.
 OTHERS = {
-    "native.json": ("native", "native_in_short", "waiting"),
+    "native.json": ("native", "waiting"),
     "streaming.json": ("streaming",),
 }
 # The cases of the table of training steps, and those whose ratios are drawn.

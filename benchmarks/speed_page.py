@@ -72,34 +72,22 @@ def speed_in_short(results, found):
         found: of `measure.py`, by files and cases.
     """
     backends = [backend for backend in BACKENDS if backend in results]
-    names = ", ".join(BACKENDS[backend] for backend in backends)
 
     def listed(layer, what):
-        rows = (results[backend]["main"]["layers"][layer] for backend in backends)
-        return ", ".join(f"{row[what]['median']:.2f}" for row in rows)
+        rows = {b: results[b]["main"]["layers"][layer][what]["median"] for b in backends}
+        return ", ".join(f"{ratio:.2f} ({BACKENDS[b]})" for b, ratio in rows.items())
 
     keras = [to_keras(found, file, "MomentumLSTM") for file, _ in found]
     times = next(text.partition("/")[2] for text in keras if text)
     return (
         "With the extra `cpu`, a training step of `MomentumLSTM` takes "
-        f"{listed('MomentumLSTM', 'ratio')} times as long as one of the plain LSTM on {names}, "
-        f"and `AdamLSTM` {listed('AdamLSTM', 'ratio')} times. Without that extra, "
-        f"`MomentumLSTM` takes {listed('MomentumLSTM', 'ratio_without')} and `AdamLSTM` "
+        f"{listed('MomentumLSTM', 'ratio')} of the time of the plain LSTM, and one of "
+        f"`AdamLSTM` {listed('AdamLSTM', 'ratio')}. Without that extra, `MomentumLSTM` takes "
+        f"{listed('MomentumLSTM', 'ratio_without')} and `AdamLSTM` "
         f"{listed('AdamLSTM', 'ratio_without')}. The plain LSTM is Keras's, on PyTorch "
-        "`torch.nn.LSTM`, since Keras's own takes "
-        f"{times} times as long as `MomentumLSTM` there at 256 steps."
+        f"`torch.nn.LSTM`; Keras's own takes {times} times as long as `MomentumLSTM` there at "
+        "256 steps."
     )
-
-
-def native_in_short(results):
-    """Return the ratios of some layers in `main`, and in brackets those without the kernel."""
-    backends = [backend for backend in BACKENDS if backend in results]
-    rows = []
-    for layer in ("MomentumLSTM", "AdamLSTM", "MomentumGRU", "AdamGRU", "MomentumRNN"):
-        found = [results[backend]["main"]["layers"][layer] for backend in backends]
-        medians = [(row["ratio"]["median"], row["ratio_without"]["median"]) for row in found]
-        rows.append([layer, *(f"{ratio:.2f} ({without:.2f})" for ratio, without in medians)])
-    return markdown_table(["layer", *(BACKENDS[b] for b in backends)], rows)
 
 
 def waiting(results):

@@ -53,7 +53,7 @@ def page_rows():
 def runs_here(conditions):
     """Return whether what an example needs is here: `needs MODULES; not on BACKEND`."""
     wanted, _, without = conditions.removeprefix("needs ").partition("; not on ")
-    return BACKEND != without and all(find_spec(name) for name in wanted.split(", "))
+    return without != BACKEND and all(find_spec(name) for name in wanted.split(", "))
 
 
 def as_shown(printed, shown, tolerance):

@@ -23,6 +23,8 @@ MODULES = {
     "jax": "jax",
     "keras-tuner": "keras_tuner",
     "matplotlib": "matplotlib",
+    "mkdocs": None,  # builds the site, and nothing of the package imports it
+    "mkdocs-material": None,
     "numba": "numba",
     "numpy": None,
     "onnx": "onnx",

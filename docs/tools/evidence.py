@@ -94,11 +94,15 @@ def all_scores(page_to_results):
     """
     found = {name: scores(name) for name in COLUMNS}
     layers = dict.fromkeys(layer for column in found.values() for layer in column)
-    heads = [f"[{title}]({page_to_results}/{name}/report.md)" for name, title in COLUMNS.items()]
+    heads = [
+        f"[{title}]({page_to_results}/{name}/report.md)" for name, title in COLUMNS.items()
+    ]
     rows = [
         [layer, *(with_spread(column[layer]) for column in found.values())] for layer in layers
     ]
-    constant = [results(name)["constant"][results(name)["settings"]["metric"]] for name in COLUMNS]
+    constant = [
+        results(name)["constant"][results(name)["settings"]["metric"]] for name in COLUMNS
+    ]
     rows.append(["constant output", *map(rounded, constant)])
     return markdown_table(["layer", *heads], rows)
 

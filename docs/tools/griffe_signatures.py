@@ -18,6 +18,7 @@ KINDS = {
     inspect.Parameter.KEYWORD_ONLY: griffe.ParameterKind.keyword_only,
     inspect.Parameter.VAR_KEYWORD: griffe.ParameterKind.var_keyword,
 }
+COMPUTED = ("keras_momentum_rnn.cells.", "keras_momentum_rnn.layers.")
 # Lines of a doctest, up to the empty line that ends its output.
 DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
 
@@ -40,11 +41,10 @@ class Signatures(griffe.Extension):
 
 def computed(path):
     """Return the parameters of a class whose signature is computed, or None."""
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):  # of another backend, or in a function
+    if not path.startswith(COMPUTED):
         return None
+    module, _, name = path.rpartition(".")
+    found = getattr(importlib.import_module(module), name)
     if "__signature__" not in {key for base in found.__mro__ for key in vars(base)}:
         return None
     signature = inspect.signature(found)

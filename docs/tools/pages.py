@@ -1,7 +1,7 @@
 """Write the pages, and the parts of pages, that are made of code and results.
 
-    python docs/tools/pages.py          # the reference, the catalogue, tables of scores
-    python docs/tools/pages.py --run    # the output of the tutorials, too
+python docs/tools/pages.py          # the reference, the catalogue, tables of scores
+python docs/tools/pages.py --run    # the output of the tutorials, too
 """
 
 import argparse

@@ -25,7 +25,10 @@ MODULES = {
     "experiments": ("Comparisons", "keras_momentum_rnn.experiments", ""),
     "tuning": ("Search", "keras_momentum_rnn.tuning", ""),
 }
-MEMBERS = "    options:\n      members: true\n      filters: ['!^_', '!^build$', '!^get_config$']\n"
+OF_ALL_LAYERS = ("recurrent.RuleLayer", "paths.plan.Plan")
+MEMBERS = (
+    "    options:\n      members: true\n      filters: ['!^_', '!^build$', '!^get_config$']\n"
+)
 
 
 def public(module_name):
@@ -57,13 +60,12 @@ def pages():
         text = f"# {title}\n\n[Equations, states and costs](../choose/catalogue.md)\n\n"
         text += "\n".join(entry(f"keras_momentum_rnn.{name}") for name in names)
         found[f"layers_{family.lower()}"] = text
-    found["layer_methods"] = (
-        "# What all layers have\n\n" + entry("keras_momentum_rnn.recurrent.RuleLayer", True)
+    found["layer_methods"] = "# What all layers have\n\n" + "\n".join(
+        entry(f"keras_momentum_rnn.{name}", True) for name in OF_ALL_LAYERS
     )
     text = "# Cells\n\nEach runs alone in `keras.layers.RNN`, too.\n\n"
-    found["cells"] = text + "\n".join(
-        entry(f"keras_momentum_rnn.{name}") for name in cells.__all__
-    )
+    found["cells"] = text + entry("keras_momentum_rnn.cells.base.RuleCell", True) + "\n"
+    found["cells"] += "\n".join(entry(f"keras_momentum_rnn.{name}") for name in cells.__all__)
     for page, (title, module, first) in MODULES.items():
         entries = [entry(f"{module}.{name}", True) for name in public(module)]
         found[page] = f"# {title}\n\n" + (f"{first}\n\n" if first else "") + "\n".join(entries)

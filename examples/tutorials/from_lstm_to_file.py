@@ -50,6 +50,8 @@ ours.fit(x[:1400], y[:1400], batch_size=64, epochs=3, verbose=0)
 print(f"after {ours.evaluate(x[1400:], y[1400:], verbose=0)[1]:.2f}")
 
 # %% [markdown]
+# Part of the gain comes from the further updates. To know how much, train the LSTM as long.
+#
 # ## 4. A model of Keras layers only
 #
 # Heavy ball, NAG and restart are filters of the input. `exact=True` writes them as Keras layers
