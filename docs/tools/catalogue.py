@@ -53,12 +53,12 @@ Equation, paper, states, parameters and cost of each layer. [Which layer?](which
 where to start, and the [glossary](../glossary.md) explains the words.
 
 - **States** are per sample, h first. The [slots](../glossary.md#slot) of the rule come last.
-- **Parameters** are counted with {FEATURES} features and {UNITS} units; in brackets those of the
-  Keras layer that it replaces.
-- **Cost** is the time of a training step as a ratio to the plain layer (Keras's; on PyTorch that of
-  `torch.nn` where it has one), at 128 steps and 128 units on two CPU cores; for MCRM and NestedLSTM
-  the plain layer is `RNN(LSTMCell)` of as many parameters. "With `cpu`" is with the
-  [native kernel](../speed.md#the-native-kernel).
+- **Parameters** are counted with {FEATURES} features and {UNITS} units; in brackets those of
+  the Keras layer that it replaces.
+- **Cost** is the time of a training step as a ratio to the plain layer (Keras's; on PyTorch
+  that of `torch.nn` where it has one), at 128 steps and 128 units on two CPU cores. Orthogonal
+  layers: 784 steps, 170 units. For MCRM and NestedLSTM the plain layer is `RNN(LSTMCell)` of as
+  many parameters. "With `cpu`" is with the [native kernel](../speed.md#the-native-kernel).
 - **Arguments** are in the [reference](../reference/layers_lstm.md).
 """
 
@@ -144,8 +144,10 @@ def all_costs():
     """Return the cost of each layer as text."""
     plain, native = {}, {}
     for backend, title in BACKENDS.items():
-        for row in results(f"cpu-{backend}.json").get("main", {"layers": []})["layers"]:
-            plain.setdefault(row["layer"], {})[title] = first_baseline(row)
+        measured = results(f"cpu-{backend}.json")
+        for case in ("main", "orthogonal"):
+            for row in measured.get(case, {"layers": []})["layers"]:
+                plain.setdefault(row["layer"], {})[title] = first_baseline(row)
         rows = results("native.json").get(backend, {}).get("main", {"layers": {}})["layers"]
         for layer, row in rows.items():
             native.setdefault(layer, {})[title] = row["ratio"]["median"]
@@ -162,7 +164,7 @@ def results(name):
 
 
 def first_baseline(row):
-    """Return the ratio to the baseline of equal parameters, else PyTorch's own, else Keras's."""
+    """Return the ratio to the baseline of equal parameters, PyTorch's own, or Keras's."""
     baselines = row["baselines"]
     equal = [b for b in baselines if b["layer"].endswith("(LSTMCell)")]
     own = [b for b in baselines if b["layer"].startswith("torch.nn.")]

@@ -72,11 +72,16 @@ def advice():
                 with_spread(by_layer[layer]) if layer else "-",
                 with_spread(by_layer["LSTM"]),
                 f"{with_spread(plain[best])} (`{best}`)",
-                rounded(found["constant"][settings["metric"]]),
+                rounded(constant(found)),
             ]
         )
     head = ["your sequences: score", "try", "it scores", "`LSTM`", "best of `GRU`, `SimpleRNN`"]
     return markdown_table([*head, "constant output"], rows)
+
+
+def constant(found):
+    """Return what a constant output scores."""
+    return found["constant"][found["settings"]["metric"]]
 
 
 def with_spread(score):

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # A first model
 #
-# We classify handwritten digits that are read row by row, with Keras's LSTM as the baseline. You
-# need the extra `tasks` (for scikit-learn) and one backend. Everything here runs in seconds.
+# We classify handwritten digits that are read row by row, with Keras's LSTM as the
+# baseline. You need the extra `tasks` (for scikit-learn) and one backend. Everything here
+# runs in seconds.
 #
 # ## 1. The data
 #
-# scikit-learn bundles 1,797 images of 8x8 pixels. A recurrent layer wants
-# `(samples, time, features)`: here 8 time steps, one for each row, of 8 pixels.
+# scikit-learn bundles 1,797 images of 8x8 pixels. A recurrent layer wants `(samples, time,
+# features)`: here 8 time steps, one for each row, of 8 pixels.
 
 # %%
 import keras
@@ -30,7 +31,8 @@ print(round(np.bincount(y[test]).max() / len(y[test]), 2))
 # %% [markdown]
 # ## 3. Train
 #
-# Our layers stand where `keras.layers.LSTM` stood. Same model, same optimizer, same updates.
+# Our layers stand where `keras.layers.LSTM` stood. Same model, same optimizer, same
+# updates.
 
 
 # %%
@@ -73,8 +75,8 @@ for name, model in models.items():
     print(f"{name:12} validation {accuracy(model, validation):.2f}")
 
 # %% [markdown]
-# One seed says little: the order of close scores changes with the seed. Choose on validation
-# data, over several seeds; [`compare`](../guides/compare.md) does that for you.
+# One seed says little: the order of close scores changes with the seed. Choose on
+# validation data, over several seeds; [`compare`](../guides/compare.md) does that for you.
 #
 # ## 4. Test once
 #

@@ -38,9 +38,9 @@ print(difference.max() < 1e-4)
 # %% [markdown]
 # ## 3. Go on with momentum
 #
-# A momentum of 0.3 would raise the gain of a constant input to `step_size / (1 - 0.3)`. A step
-# size of 0.7 keeps it at 1, so that the trained weights still fit. Fine-tune at a smaller
-# learning rate.
+# A momentum of 0.3 would raise the gain of a constant input to `step_size / (1 - 0.3)`. A
+# step size of 0.7 keeps it at 1, so that the trained weights still fit. Fine-tune at a
+# smaller learning rate.
 
 # %% within 0.1
 ours = from_keras(model, MomentumLSTM, momentum=0.3, step_size=0.7)
@@ -54,8 +54,8 @@ print(f"after {ours.evaluate(x[1400:], y[1400:], verbose=0)[1]:.2f}")
 #
 # ## 4. A model of Keras layers only
 #
-# Heavy ball, NAG and restart are filters of the input. `exact=True` writes them as Keras layers
-# in front of a plain LSTM: the model predicts the same and has none of our layers.
+# Heavy ball, NAG and restart are filters of the input. `exact=True` writes them as Keras
+# layers in front of a plain LSTM: the model predicts the same and has none of our layers.
 
 # %%
 plain = to_keras(ours, exact=True)
@@ -67,9 +67,9 @@ print(any(type(layer).__module__.startswith("keras_momentum_rnn") for layer in p
 # %% [markdown]
 # ## 5. A file for another runtime
 #
-# Keras's own `export` writes it; our layers need no preparation. ONNX runs almost everywhere.
-# You need the extra `export`; from JAX, `jax2onnx` too. [Deploy](../deploy.md) lists formats and
-# backends.
+# Keras's own `export` writes it; our layers need no preparation. ONNX runs almost
+# everywhere. You need the extra `export`; from JAX, `jax2onnx` too. [Deploy](../deploy.md)
+# lists formats and backends.
 
 # %% needs onnx, onnxruntime, onnxscript; not on jax
 import onnxruntime

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Your own rule, your own cell
 #
-# A [rule](../glossary.md#rule) replaces the input term `u_t = W x_t + b`. Implement `slots` (what
-# it remembers), `update` (one time step) and, where its arguments have other names than its
-# attributes, `get_config`. A [cell](../glossary.md#cell) is one step of a recurrence. Each works
-# with every one of the other.
+# A [rule](../glossary.md#rule) replaces the input term `u_t = W x_t + b`. Implement `slots`
+# (what it remembers), `update` (one time step) and, where its arguments have other names
+# than its attributes, `get_config`. A [cell](../glossary.md#cell) is one step of a
+# recurrence. Each works with every one of the other.
 #
 # ## 1. A rule
 
@@ -31,8 +31,8 @@ class Averaging(rules.Rule):
 
 
 # %% [markdown]
-# `width` is the width of the drive: 4 units for an LSTM, 3 for a GRU. The layer carries the slot
-# behind h and c, holds it where a step is masked, and saves the rule with the model.
+# `width` is the width of the drive: 4 units for an LSTM, 3 for a GRU. The layer carries the
+# slot behind h and c, holds it where a step is masked, and saves the rule with the model.
 
 # %%
 layer = RuleLSTM(32, rule=Averaging(0.8))
@@ -43,7 +43,8 @@ print(layer.plan().path)
 # %% [markdown]
 # ## 2. Check it
 #
-# Write the equation once more in NumPy, and compare. Here the drive of a constant input of 1:
+# Write the equation once more in NumPy, and compare. Here the drive of a constant input of
+# 1:
 
 # %%
 rule, slots, drive = Averaging(0.8), [np.zeros((1, 1))], []
@@ -56,9 +57,10 @@ print(np.allclose(drive, 1 - 0.8 ** np.arange(1, 4)))
 # ## 3. Faster: a linear rule
 #
 # Where the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `rules.LinearRule` and give
-# `coefficients`. Fast kernels then run it, too. `rules.ScaledRule` does the same for a velocity
-# over the root of a second moment. Both refuse an `update` of your own, which the kernels would
-# not see. `HeavyBall` is such a rule, and the average above is `HeavyBall(0.8, 0.2)`:
+# `coefficients`. Fast kernels then run it, too. `rules.ScaledRule` does the same for a
+# velocity over the root of a second moment. Both refuse an `update` of your own, which the
+# kernels would not see. `HeavyBall` is such a rule, and the average above is
+# `HeavyBall(0.8, 0.2)`:
 
 # %%
 same = RuleLSTM(32, rule=rules.HeavyBall(momentum=0.8, step_size=0.2))
@@ -98,9 +100,9 @@ print([weight.name for weight in model.layers[0].trainable_weights])
 # %% [markdown]
 # ## 5. A cell of your own
 #
-# Say how many gates the drive has, build the weights, and write one step. This is the minimal
-# gated unit of Zhou et al. (2016): an update gate f and a candidate. As in Keras's GRU, f
-# multiplies the recurrent product.
+# Say how many gates the drive has, build the weights, and write one step. This is the
+# minimal gated unit of Zhou et al. (2016): an update gate f and a candidate. As in Keras's
+# GRU, f multiplies the recurrent product.
 
 # %%
 from keras import ops
