@@ -164,14 +164,8 @@ def scores(name):
 def test_sentences_on_which_layer():
     """What the README and the page on the choice of a layer say of the table in both."""
     ahead = []
-    for name in (
-        "digits",
-        "digits_permuted",
-        "mnist_subset",
-        "adding",
-        "copying",
-        "characters",
-    ):
+    names = "digits", "digits_permuted", "mnist_subset", "adding", "copying", "characters"
+    for name in names:
         found, constant = scores(name)
         sign = 1 if results(name)["settings"]["larger_is_better"] else -1
         ours = max(

@@ -26,9 +26,11 @@ MODULES = {
     "tuning": ("Search", "keras_momentum_rnn.tuning", ""),
 }
 OF_ALL_LAYERS = ("recurrent.RuleLayer", "paths.plan.Plan")
-MEMBERS = (
-    "    options:\n      members: true\n      filters: ['!^_', '!^build$', '!^get_config$']\n"
-)
+MEMBERS = """\
+    options:
+      members: true
+      filters: ['!^_', '!^build$', '!^get_config$']
+"""
 
 
 def public(module_name):
