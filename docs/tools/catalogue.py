@@ -52,6 +52,9 @@ HEAD = f"""# Catalogue of layers
 Equation, paper, states, parameters and cost of each layer. [Which layer?](which_layer.md) says
 where to start, and the [glossary](../glossary.md) explains the words.
 
+- **Each layer has a cell** (`MomentumLSTMCell`, ...) for `keras.layers.RNN` and
+  `StackedRNNCells`.
+- **Hyperparameters** are the arguments beside those of the Keras layer, by keyword only.
 - **States** are per sample, h first. The [slots](../glossary.md#slot) of the rule come last.
 - **Parameters** are counted with {FEATURES} features and {UNITS} units; in brackets those of
   the Keras layer that it replaces.
@@ -79,6 +82,7 @@ def of_layer(name, cls, costs):
     rows = [
         ["paper", paper or "-"],
         ["authors' code", CODE.get(paper, "-")],
+        ["hyperparameters", hyperparameters(cls)],
         ["states", states(cls)],
         ["parameters", parameters(cls)],
         ["cost", costs.get(name, "not measured")],
@@ -109,6 +113,19 @@ def use_of(name, cls):
     if cls.family == "nested" or name == "DTRIV":
         return USE[name]
     return USE["any"] if cls.needs_rule else USE[cls.rule_class.__name__]
+
+
+def hyperparameters(cls):
+    """Return the arguments that Keras's layer does not have, with their defaults."""
+    theirs = inspect.signature(cls.keras_layer).parameters
+    ours = inspect.signature(cls).parameters.values()
+    return ", ".join(argument(p) for p in ours if p.name not in theirs)
+
+
+def argument(parameter):
+    if parameter.default is parameter.empty:
+        return f"`{parameter.name}`"
+    return f"`{parameter.name}={parameter.default!r}`"
 
 
 def made(cls, units):
