@@ -24,6 +24,16 @@ LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^)#\s]+)")
 NAMED_PAGE = re.compile(r"`docs/([\w./-]+\.md)`")
 
 
+def on_config(config):
+    """List the optional pages in the navigation, where they exist."""
+    for target, source in OPTIONAL.items():
+        section, _, name = target.rpartition("/")
+        if name.endswith(".md") and (ROOT / source).exists():
+            (entries,) = (e[section.title()] for e in config.nav if section.title() in e)
+            entries.insert(0, target)
+    return config
+
+
 def on_files(files, config):
     for target, source in {**PAGES, **OPTIONAL}.items():
         if (ROOT / source).exists():

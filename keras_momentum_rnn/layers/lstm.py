@@ -65,8 +65,8 @@ class RuleLSTM(RuleLayer):
 
     Reference:
         Nguyen et al. (2020), "MomentumRNN: Integrating Momentum into Recurrent Neural
-        Networks", section 2.4. The paper's LSTM equation has no forget gate, its released
-        cell has one, and so has this.
+        Networks", section 2.4. The paper's LSTM equation has no forget gate. Its released
+        cell has one, as this layer does.
     """
 
     keras_layer = keras.layers.LSTM

@@ -53,9 +53,9 @@ class MCRM(RuleLayer):
 
     Reference:
         Mohamed and Claudel (2018), "MCRM: Mother Compact Recurrent Memory", equations 3 to
-        5. The paper writes h = (1 - z) h + z n; its code and Keras have z and 1 - z the
-        other way round, the same model with z relabelled, and so have we. Its third state is
-        a copy of c.
+        5. The paper writes h = (1 - z) h + z n; its code, Keras and this layer have z and
+        1 - z the other way round, the same model with z renamed. Its third state is a copy
+        of c.
     """
 
     keras_layer = keras.layers.LSTM

@@ -32,20 +32,20 @@ class RuleDTRIV(RuleLayer):
     Q = base exp(S),  S' = -S
     ```
 
-    Q is orthogonal whatever the weights, so that h Q is as long as h. S is stored packed, as
-    the `units (units - 1) / 2` numbers above its diagonal, row by row. With
+    Q is always orthogonal, so multiplying by it never shrinks or blows up h. S is stored
+    packed, as the `units (units - 1) / 2` numbers above its diagonal, row by row. With
     `parametrization="cayley"`, `Q = base (I + S)^-1 (I - S)`. Q is computed once per call, in
     float32 at least, as is the product h Q in half precision.
 
     Dynamic trivialisation: with `rebase_every=K` Q becomes the base after every K calls in
-    training, and S counts from there, starting at zero. This leaves the function as it is,
-    and the moments of the optimizer; it changes where S moves Q to from then on. It is part
-    of the layer's call: no callback is needed, and a saved model goes on where it stopped. A
-    model that calls the layer twice in an update counts two.
+    training, and S counts from there, starting at zero. The outputs and the optimizer's
+    moments stay as they are; what changes is where later steps of S move Q. The base moves
+    inside the training step: you need no callback, and a saved model continues where it
+    stopped. A model that calls the layer twice in an update counts two.
 
-    The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long, whatever
-    the optimizer, as if S had an optimizer of the same kind and m times the learning rate of
-    its own. For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
+    The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long under any
+    optimizer, as if S had its own optimizer of the same kind with m times the learning rate.
+    For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
     (3.15 does, 3.10 does not), and leave m at 1:
 
     ```python

@@ -19,9 +19,9 @@ FORMER_NAMES = {
 
 
 class Rule:
-    """What a rule says of itself. Subclass it to write your own.
+    """Base class of rules: what turns the input terms u_t into the drive of a cell.
 
-    Implement `slots`, what it remembers, and `update`, one time step. Arguments of the
+    To write your own, implement `slots` (what it remembers) and `update` (one time step). Arguments of the
     constructor that are kept under their names are saved with the model. Where the drive is
     `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
 
