@@ -19,11 +19,11 @@ FORMER_NAMES = {
 
 
 class Rule:
-    """Base class of rules: what turns the input terms u_t into the drive of a cell.
+    """Base class of rules, which turn the input terms u_t into the drive of a cell.
 
-    To write your own, implement `slots` (what it remembers) and `update` (one time step). Arguments of the
-    constructor that are kept under their names are saved with the model. Where the drive is
-    `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
+    To write your own, implement `slots` (what it remembers) and `update` (one time step).
+    Arguments of the constructor that are kept under their names are saved with the model.
+    Where the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
 
     `hyperparameters` maps the names of constructor arguments to their
     `keras_momentum_rnn.hyperparameters.Hyperparameter`, for those that a search may choose.
