@@ -210,6 +210,18 @@ def scaling(found, file, size, what):
     return {layer: list(points.items()) for layer, points in lines.items()}
 
 
+def all_tables(folder, found):
+    """Return what stands between the comments of the pages, by name."""
+    tables = {"benchmarks": steps_table(found), **speed_page.tables(found)}
+    for file, names in OTHERS.items():
+        if (folder / file).exists():
+            results = json.loads((folder / file).read_text())
+            tables |= {name: getattr(speed_page, name)(results) for name in names}
+            if file == "native.json":
+                tables["speed_in_short"] = speed_page.speed_in_short(results, found)
+    return tables
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
@@ -226,13 +238,7 @@ def main():
     )
     draw_ratios(found, folder / "ratios.png")
     draw_scaling(found, folder / "scaling.png")
-    tables = {"benchmarks": steps_table(found), **speed_page.tables(found)}
-    for file, names in OTHERS.items():
-        if (folder / file).exists():
-            results = json.loads((folder / file).read_text())
-            tables |= {name: getattr(speed_page, name)(results) for name in names}
-            if file == "native.json":
-                tables["speed_in_short"] = speed_page.speed_in_short(results, found)
+    tables = all_tables(folder, found)
     for page in options.pages:
         page.write_text(with_tables(page.read_text(), tables, page))
     written = [folder / name for name in ("tables.md", "ratios.png", "scaling.png")]

@@ -91,7 +91,9 @@ def speed_in_short(results, found):
 
 
 def waiting(results):
-    """Return what PyTorch's idle threads cost, in a sentence."""
+    """Return what PyTorch's idle threads cost, in a sentence, or nothing if not measured."""
+    if PASSIVE not in results:
+        return ""
     usual, passive = (
         results[name]["main"]["layers"]["MomentumLSTM"] for name in ("torch", PASSIVE)
     )
