@@ -26,8 +26,14 @@ DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
 class Signatures(griffe.Extension):
     """Give classes with a computed `__signature__` that signature as their `__init__`."""
 
+    def on_module_members(self, *, node, mod, agent, **kwargs):
+        # Stubs are for editors: they lack the docstrings, and hide where a class is from.
+        if getattr(mod.filepath, "suffix", None) == ".pyi":
+            mod.members.clear()
+            mod.imports.clear()
+            mod.exports = None
+
     def on_class(self, *, cls, loader, **kwargs):
-        # Stubs describe types for editors; the reference shows what the class itself says.
         parameters = computed(cls.path)
         if parameters is None:
             return
