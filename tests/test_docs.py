@@ -62,7 +62,8 @@ def as_shown(printed, shown, tolerance):
         return printed == shown
     pairs = list(zip(NUMBER.findall(printed), NUMBER.findall(shown)))
     return NUMBER.sub("#", printed) == NUMBER.sub("#", shown) and all(
-        a == b if "." not in b else abs(float(a) - float(b)) <= tolerance for a, b in pairs
+        abs(float(a) - float(b)) <= tolerance if "." in a and "." in b else a == b
+        for a, b in pairs
     )
 
 
