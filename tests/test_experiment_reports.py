@@ -382,7 +382,7 @@ def test_types_of_arguments():
 
 def test_without_an_lstm_nothing_is_told_of_it():
     with_it = report.scores(results(LSTM + FAST))
-    assert "epochs to LSTM's best" in with_it and "until the LSTM's best" in with_it
+    assert "epochs to LSTM's best" in with_it and "seconds of training" in with_it
     without = report.scores(results(FAST))
     assert "LSTM's best" not in without
     head, rule, row = without.splitlines()[:3]
@@ -410,4 +410,4 @@ def test_arguments_of_a_layer_are_told_in_words():
         "units {'a': 1}, kernel_initializer Echo (fan_in 15), "
         "momentum Warm (momentum 0.9, steps 3), SGD"
     )
-    assert report.listed({}) == "its defaults"
+    assert report.listed({}) == "defaults"
