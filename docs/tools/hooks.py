@@ -42,7 +42,7 @@ def on_files(files, config):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in SHOWN:
                 files.append(of_checkout(config, path))
-    pages = list(DOCS.rglob("*.md"))
+    pages = [*DOCS.rglob("*.md"), *(ROOT / source for source in OPTIONAL.values())]
     for page in pages:
         for path in linked(page):
             name = path.relative_to(ROOT).as_posix()
@@ -60,7 +60,8 @@ def of_checkout(config, path):
 
 def linked(page):
     """Return the files outside of docs/ that a page links to."""
-    targets = {(page.parent / found[2]).resolve() for found in LINK.finditer(page.read_text())}
+    text = page.read_text() if page.exists() else ""
+    targets = {(page.parent / found[2]).resolve() for found in LINK.finditer(text)}
     return sorted(path for path in targets if not path.is_relative_to(DOCS))
 
 
@@ -69,9 +70,10 @@ def on_page_markdown(markdown, page, config, files):
     uri = page.file.src_uri
     if uri in PAGES:
         return NAMED_PAGE.sub(lambda found: link_to(found[1]), markdown)
-    if uri.startswith(RESULTS) or not (DOCS / uri).exists():
+    source = ROOT / OPTIONAL[uri] if uri in OPTIONAL else DOCS / uri
+    if uri.startswith(RESULTS) or not source.exists():
         return markdown
-    return LINK.sub(lambda found: found[1] + moved(uri, found[2]), markdown)
+    return LINK.sub(lambda found: found[1] + moved(uri, source, found[2]), markdown)
 
 
 def link_to(name):
@@ -80,12 +82,12 @@ def link_to(name):
     return f"[{heading[1]}]({name})"
 
 
-def moved(uri, target):
-    """Return where a link from a page leads in the site."""
-    path = (DOCS / uri).parent.joinpath(target).resolve()
-    if path.is_relative_to(DOCS) or not path.is_relative_to(ROOT):
+def moved(uri, source, target):
+    """Return where a link of a page leads in the site; the page stands in a source file."""
+    path = source.parent.joinpath(target).resolve()
+    if not path.is_relative_to(ROOT):
         return target
-    name = path.relative_to(ROOT).as_posix()
+    name = path.relative_to(DOCS if path.is_relative_to(DOCS) else ROOT).as_posix()
     known = {source: place for place, source in {**PAGES, **OPTIONAL}.items()}
     if path.is_dir():
         name = f"{name}/{folder_page(path)}"
