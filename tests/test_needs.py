@@ -17,6 +17,7 @@ PACKAGE = Path(keras_momentum_rnn.__file__).parent
 # The distributions of the extras, and their modules. The suite itself needs those with None.
 MODULES = {
     "absl-py": None,
+    "aeon": "aeon",
     "ai-edge-litert": "ai_edge_litert",
     "hypothesis": None,
     "importlib-resources": "importlib_resources",
@@ -36,6 +37,7 @@ MODULES = {
     "scikit-learn": "sklearn",
     "scipy": "scipy",
     "soundfile": "soundfile",
+    "statsmodels": "statsmodels",
     "tensorboard": "tensorboard",
     "tensorflow": "tensorflow",
     "tensorflow-datasets": "tensorflow_datasets",
