@@ -32,26 +32,33 @@ def rank_picture(ranks, spread, sets):
 
 
 def gain_picture(found):
-    """Return a figure of the scores when all test inputs are divided by 4."""
-    figure = Figure(figsize=(7.5, 0.5 * len(found) + 2), layout="constrained")
-    axes, labelled = figure.subplots(), set()
-    for place, (_, content) in enumerate(reversed(found.items())):
-        metric = content["settings"]["task"]["metric"]
+    """Return a figure of the accuracies when all test inputs are divided by 4."""
+    figure = Figure(figsize=(8, 0.6 * len(found) + 2), layout="constrained")
+    axes, labelled, kept = figure.subplots(), set(), {}
+    for place, content in enumerate(reversed(found.values())):
         for number, layer in enumerate(SHOWN):
-            runs = content["layers"].get(layer, ())
-            told = [run["perturbed"][CHANGE][metric] for run in runs if run["perturbed"]]
-            if not told:
+            runs = [run for run in content["layers"].get(layer, ()) if run["perturbed"]]
+            if not runs:
                 continue
-            height = place + 0.12 * (2 - number)
+            color, height = COLORS[number], place + 0.14 * (2 - number)
+            before = [run["test"]["accuracy"] for run in runs]
+            after = [run["perturbed"][CHANGE]["accuracy"] for run in runs]
+            kept.setdefault(layer, []).append(np.mean(after))
             label = None if layer in labelled else layer
             labelled.add(layer)
-            axes.plot(told, [height] * len(told), ".", color=COLORS[number], alpha=0.5)
-            axes.plot(np.mean(told), height, "D", color=COLORS[number], label=label)
-        chance = content["settings"]["task"]["chance"][metric]
-        axes.plot([chance] * 2, [place - 0.35, place + 0.35], color="0.6")
+            axes.plot([np.mean(before), np.mean(after)], [height] * 2, color=color, alpha=0.4)
+            axes.plot(np.mean(before), height, "o", color=color, fillstyle="none")
+            axes.plot(after, [height] * len(after), ".", color=color, alpha=0.5)
+            axes.plot(np.mean(after), height, "D", color=color, label=label)
+        chance = content["settings"]["task"]["chance"]["accuracy"]
+        axes.plot([chance] * 2, [place - 0.4, place + 0.4], color="0.6")
     axes.set_yticks(range(len(found)), [*found][::-1])
-    axes.set_xlabel("test score with all inputs divided by 4; dots: seeds; grey: chance")
-    axes.set_title("What is left when a sensor's gain falls to a quarter", loc="left")
+    axes.set_xlabel(
+        "test accuracy with all inputs divided by 4 (diamonds; dots: seeds)\n"
+        "circles: with the inputs as they were; grey: the most frequent class"
+    )
+    told = [f"{layer} {np.mean(kept[layer]):.2f}" for layer in SHOWN if layer in kept]
+    axes.set_title(f"A quarter of the gain leaves {', '.join(told)}", loc="left", fontsize=9)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     tidy(axes)
     return figure

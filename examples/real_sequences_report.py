@@ -7,11 +7,12 @@ output directory receives report.md, mean_ranks.png, gain.png and progress.png. 
 on a set when all its seeds are through; a set counts in the ranks when all layers are.
 """
 
+import argparse
 import json
 from pathlib import Path
 
 import numpy as np
-from command_line import documented_parser, folder, new_folder, publish, run_example
+from command_line import documented_parser, folder, new_folder, positive, publish, run_example
 from contestants import CONTESTANTS, REFERENCES, excluded
 from perturbations import MEANINGS, PERTURBATIONS
 from ranks import LEVEL, against, critical_difference, mean_ranks, smallest_p
@@ -31,9 +32,15 @@ def parse(argv):
     parser = documented_parser(__doc__)
     add = parser.add_argument
     add("results", type=folder, help="the output of real_sequences.py")
-    add("--seeds", type=int, default=5, help="of which a layer's runs are complete")
+    add("--seeds", type=several, default=5, help="of which a layer's runs are complete")
     add("--output", type=new_folder, help="for the report; default: beside the results")
     return parser.parse_args(argv)
+
+
+def several(text):
+    if (count := positive(int)(text)) < 2:
+        raise argparse.ArgumentTypeError(f"must be 2 or more, for a spread. Received: {text}")
+    return count
 
 
 def report(options, command):
@@ -47,7 +54,8 @@ def report(options, command):
         ranks = ranked(found, complete)
         spread = critical_difference(len(ranks), len(complete))
         figures["mean_ranks.png"] = rank_picture(ranks, spread, len(complete))
-    figures["gain.png"] = gain_picture(found)
+    if told := {n: content for n, content in found.items() if of_classes(content)}:
+        figures["gain.png"] = gain_picture(told)
     figures["progress.png"] = progress_picture(found)
     publish(output, text(found, complete, command, figures), figures)
 
@@ -84,6 +92,10 @@ def channels(content):
     return content["settings"]["task"]["channels"]
 
 
+def of_classes(content):
+    return content["settings"]["task"]["larger_is_better"]
+
+
 def scores(content, layer, change=None):
     """Return the test scores of a layer's runs as an array, chance for those that diverged.
 
@@ -104,7 +116,7 @@ def scores(content, layer, change=None):
 
 def signed(content, layer, change=None):
     """Return a layer's mean score on a set, larger is better."""
-    sign = 1 if content["settings"]["task"]["larger_is_better"] else -1
+    sign = 1 if of_classes(content) else -1
     return sign * scores(content, layer, change).mean()
 
 
@@ -130,7 +142,7 @@ def text(found, complete, command, figures):
         "standard deviation of the channel in training: "
         + "; ".join(f"{name}: {meaning}" for name, meaning in MEANINGS.items())
         + ".",
-        "![Score when the inputs are divided by 4](gain.png)",
+        "![Accuracy when the inputs are divided by 4](gain.png)" * ("gain.png" in figures),
         *(robustness(name, content) for name, content in found.items()),
         "## Each set",
         *(set_table(name, content) for name, content in found.items()),
@@ -144,12 +156,15 @@ def text(found, complete, command, figures):
 
 
 def share(found, complete):
-    """Return how much of the study is done, a paragraph."""
+    """Return how much of the study is done, a paragraph; nothing of sets that are yours."""
+    if not set(SETS) & set(found):
+        return ""
     done = sum(len(content["layers"]) for content in found.values())
     planned = len(SETS) * (len(CONTESTANTS) + len(REFERENCES))
     names = [name for name in SETS if name not in found]
     told = f"**State: {done} of {planned} pairs of a layer and a set** are through; "
-    told += f"{len(complete)} of {len(SETS)} sets are complete ({', '.join(complete)})."
+    told += f"{len(complete)} of {len(SETS)} sets are complete"
+    told += f" ({', '.join(complete)})." if complete else "."
     return told + (f" Not begun or without a finished layer: {', '.join(names)}." * bool(names))
 
 
@@ -180,12 +195,12 @@ def compared(content, layer, other):
 
 def finding(found):
     """Return what the sets show, a paragraph."""
-    verdicts = [verdict(content)[2] for content in found.values()]
+    verdicts = [word for content in found.values() if (word := verdict(content)[2])]
     counts = {word: verdicts.count(word) for word in ("ours", "even", "plain")}
     return (
         "The best of our layers beats the best plain one (SimpleRNN, GRU, LSTM, and LSTM on "
-        f"normalised inputs) on {counts['ours']} of {len(found)} sets, by more than both "
-        f"standard deviations together. The plain one wins on {counts['plain']}; on "
+        f"normalised inputs) on {counts['ours']} of {len(verdicts)} sets, by more than "
+        f"both standard deviations together. The plain one wins on {counts['plain']}; on "
         f"{counts['even']} they are even. The best of twelve layers is luckier than "
         "the best of five, so read this with the ranks."
     )
@@ -236,6 +251,8 @@ def tests(found, complete):
         f"Over {len(complete)} sets. p: Wilcoxon's signed-rank test over the sets, with Holm's "
         "correction for the number of layers."
     )
+    if missing := [layer for layer in CONTESTANTS if layer not in table]:
+        note += f" Not ranked, since some sets lack it: {', '.join(missing)}."
     if least * (len(ranks) - 1) > LEVEL:
         note += (
             f" So few sets cannot show a difference at {LEVEL:.0%}: the smallest p of one test "

@@ -160,12 +160,11 @@ def test_a_comparison_is_resumed_and_reported(folder, monkeypatch):
     with pytest.raises(SystemExit, match="other settings"):
         real_sequences.main([*given, "--patience", "1"])
 
-    monkeypatch.setattr(real_sequences_report, "CONTESTANTS", shown := {
-        name: contestants.CONTESTANTS[name] for name in there[:-1]
-    })  # fmt: skip
+    shown = {name: contestants.CONTESTANTS[name] for name in there[:-1]}
+    monkeypatch.setattr(real_sequences_report, "CONTESTANTS", shown)
     real_sequences_report.main([str(folder / "out"), "--seeds", "2"])
     text = (folder / "out/report.md").read_text()
-    assert f"{len(there)} of {len(real_sequences.SETS) * (len(shown) + 2)} pairs" in text
+    assert "pairs of a layer" not in text  # it is no set of the study
     mean = np.mean([run["test"]["accuracy"] for run in results["runs"][:2]])
     assert f"| LSTM | 3 | {results['runs'][0]['parameters']} | {mean:.3f} ±" in text
     assert (folder / "out/gain.png").read_bytes().startswith(b"\x89PNG")
@@ -205,6 +204,14 @@ def test_a_difference_within_both_deviations_is_even():
     assert real_sequences_report.compared(content, "AdamLSTM", "LSTM") == 1
     assert real_sequences_report.compared(content, "LSTM", "AdamLSTM") == -1
     assert real_sequences_report.verdict(content) == ("GRU", "AdamLSTM", "ours")
+
+
+def test_the_share_of_the_study_is_told():
+    found = {"GunPoint": made({"LSTM": [0.8, 0.9], "GRU": [0.8, 0.9]})}
+    every = len(real_sequences.SETS) * (len(contestants.CONTESTANTS) + 2)
+    text = real_sequences_report.share(found, [])
+    assert f"2 of {every} pairs" in text and f"0 of {len(real_sequences.SETS)} sets" in text
+    assert "ItalyPowerDemand" in text and "GunPoint" not in text
 
 
 def test_a_run_that_diverged_counts_as_chance():
