@@ -10,6 +10,7 @@ wait, if OMP_WAIT_POLICY says so), case and layer:
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
+    kernel                       milliseconds of a step that pass inside the kernel
     floor                        milliseconds of the step's products alone, at the peak below
     peak                         GFLOP/s of a product of large matrices, by NumPy
     memory                       megabytes a sample that training takes: baseline and native
@@ -20,10 +21,13 @@ begins, unless --busy says that it may.
 """
 
 import argparse
+import contextlib
+import functools
 import os
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 LOAD = os.getloadavg()  # before a backend begins, which is work too
 
@@ -32,14 +36,20 @@ import numpy as np  # noqa: E402
 from measure import SIZES, contestant, peak_apart, ratio, timed  # noqa: E402
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel  # noqa: E402
 from keras_momentum_rnn.paths.native.ready import SWITCH  # noqa: E402
 from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
-OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN")
+OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "AdamDTRIV")
 # The plain layers by the ends of names, and how many times as wide as h their drive is.
-KINDS = {"LSTM": ("LSTM", "LSTM", 4), "GRU": ("GRU", "GRU", 3), "RNN": ("SimpleRNN", "RNN", 1)}
+KINDS = {
+    "LSTM": ("LSTM", "LSTM", 4),
+    "GRU": ("GRU", "GRU", 3),
+    "RNN": ("SimpleRNN", "RNN", 1),
+    "DTRIV": ("SimpleRNN", "RNN", 1),
+}
 CASES = {
     "main": ((64, 128, 32, 128), 15, (*LSTMS, *OTHERS)),
     "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
@@ -102,9 +112,10 @@ def add_memory():
     case, _, layers = CASES["main"]
     rows = results[keras.config.backend()]["main"]["layers"]
     os.environ[SWITCH] = "1"
+    peak = functools.cache(lambda name: peak_apart(name, case))
     for layer in layers:
-        names = {"baseline": baseline_of(layer)[0], "native": layer}
-        rows[layer]["memory"] = {what: peak_apart(n, case) for what, n in names.items()}
+        baseline, _ = baseline_of(layer)
+        rows[layer]["memory"] = {"baseline": peak(baseline), "native": peak(layer)}
         print(layer, rows[layer]["memory"], flush=True)
     write_json(RESULTS, results)
 
@@ -132,12 +143,37 @@ def measured(layer, case, rounds, peak):
         "baseline": baseline,
         "without": without,
         "native": native,
+        "kernel": inside_the_kernel(contestants[2], rounds),
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
         "floor": round(1e3 * products(gates, *case) / peak, 2),
     }
     print(f"{layer:14}", row, flush=True)
     return row
+
+
+def inside_the_kernel(contestant, rounds):
+    """Return the median milliseconds of a step between the kernel's calls and their returns."""
+    spent = []
+
+    def watched(function):
+        def call(*arguments, **options):
+            start = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                spent[-1] += time.perf_counter() - start
+
+        return call
+
+    names = "forward", "backward"
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(mock.patch.object(kernel, name, watched(getattr(kernel, name))))
+        for _ in range(rounds):
+            spent.append(0.0)
+            contestant.train()
+    return round(1e3 * float(np.median(spent)), 2)
 
 
 def products(gates, batch, length, features, units):

@@ -1,10 +1,9 @@
-"""The native kernel: its numbers on every shape, and that it harms no process it runs in."""
+"""The native kernel: its numbers on every shape, and when it steps aside."""
 
 import os
 import subprocess
 import sys
 import threading
-import time
 import warnings
 from pathlib import Path
 from unittest import mock
@@ -12,8 +11,9 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients
+from harness import BACKEND, array, assert_close, normal
 from masks import MASKS
+from native_layers import compare, pair
 from speed import slow_unless
 
 import keras_momentum_rnn as kmr
@@ -33,44 +33,9 @@ LAYERS = (
     "AdamGRU",
     "NAGRNN",
     "AdamRNN",
+    "MomentumDTRIV",
+    "AdamDTRIV",
 )
-
-
-def pair(layer_class, shape, units=4, **options):
-    """Two layers alike, but that the second one steps."""
-    options = {"return_sequences": True, "return_state": True, **options}
-    layers = [layer_class(units, **options) for _ in range(2)]
-    for layer in layers:
-        layer.build(shape)
-    # Of many units with large weights every rounding error would grow.
-    randomise(layers[0], np.random.default_rng(0), scale=min(0.4, units**-0.5))
-    layers[1].set_weights(layers[0].get_weights())
-    layers[1].use_cudnn = False
-    return layers
-
-
-def compare(layers, shape, mask=None, tolerance=1e-5):
-    """Compare results and gradients of the two in training, from states that are not zero."""
-    batch, length, _ = shape
-    rng = np.random.default_rng(1)
-    x, units = normal(rng, *shape), layers[0].units
-    sizes = layers[0].state_size
-    states = [np.abs(normal(rng, batch, s)) for s in sizes]
-    counted = None
-    if getattr(layers[0].cell.rule, "counts", False):
-        counted = f"state{len(sizes) - 1}"
-        states[-1] = np.arange(batch, dtype="float32")[:, None] % 5
-    cotangents = [normal(rng, batch, length, units), *(normal(rng, batch, s) for s in sizes)]
-    call = {"training": True} if mask is None else {"training": True, "mask": mask}
-    (fast, by_fast), (exact, by_step) = (
-        results_and_gradients(layer, x, cotangents, states, **call) for layer in layers
-    )
-    for one, other in zip(fast, exact):
-        assert_close(one, other, tolerance)
-    for name, expected in by_step.items():
-        # Nobody learns a number of steps.
-        if name != counted:
-            assert_close(by_fast[name], expected, 10 * tolerance)
 
 
 SHAPES = {
@@ -126,6 +91,16 @@ def test_what_is_not_finite_stays_in_its_own_sample(name, value):
     assert np.array_equal(outputs[4, :2], sound[4, :2])
     if np.isnan(value):
         assert np.isnan(outputs[4, 2:]).all()
+
+
+def test_modrelu_of_zero_is_zero():
+    """Its sign is 0, whatever the bias adds."""
+    layers = pair(kmr.MomentumDTRIV, (2, 6, 3), modrelu_bias_initializer="ones")
+    x = np.zeros((2, 6, 3), "float32")
+    x[0, 3:] = 1
+    fast, step = (array(layer(x, training=True)[0]) for layer in layers)
+    assert_close(fast, step, 1e-6)
+    assert not fast[1].any() and fast[0, 3:].any()
 
 
 TILES = """
@@ -351,92 +326,3 @@ def test_torch_second_derivatives_in_float32():
         penalties.append(torch.autograd.grad(by_x.square().sum(), weights))
     for one, other in zip(*penalties):
         assert_close(array(one), array(other), 1e-4)
-
-
-# The process around it
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.skipif(BACKEND != "torch", reason="JAX and TensorFlow forbid a fork themselves")
-def test_a_forked_child_has_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
-    layer = pair(kmr.MomentumLSTM, (16, 5, 3))[0]
-    x = normal(np.random.default_rng(0), 16, 5, 3)
-    before = array(layer(x)[0])
-    child = os.fork()
-    if child == 0:
-        alike = False
-        try:
-            alike = np.array_equal(array(layer(x)[0]), before)
-        finally:
-            os._exit(0 if alike else 1)
-    for _ in range(300):
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        time.sleep(0.1)
-    else:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        pytest.fail("the child hangs")
-    assert os.waitstatus_to_exitcode(status) == 0
-
-
-def test_two_models_in_two_threads(monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
-    layers = [pair(kmr.AdamLSTM, (16, 9, 3), units)[0] for units in (4, 21)]
-    x = normal(np.random.default_rng(0), 16, 9, 3)
-    expected = [array(layer(x, training=True)[0]) for layer in layers]
-    wrong = []
-
-    def work(layer, expected):
-        for _ in range(30):
-            if not np.array_equal(array(layer(x, training=True)[0]), expected):
-                wrong.append(layer.name)
-
-    workers = [threading.Thread(target=work, args=pair) for pair in zip(layers, expected)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(120)
-    assert not wrong and not any(worker.is_alive() for worker in workers)
-
-
-def test_an_interrupt_waits_for_all_threads():
-    written = []
-
-    def slowly(part):
-        if part:
-            time.sleep(0.3)
-            written.append(part)
-            return part
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        threads.run_all(slowly, [0, 1, 2])
-    assert sorted(written) == [1, 2]
-    with pytest.raises(ValueError, match="of a part"):
-        threads.run_all(fail_on_two, [0, 1, 2])
-
-
-def fail_on_two(part):
-    if part == 2:
-        raise ValueError("of a part")
-
-
-@pytest.mark.slow
-def test_ten_thousand_calls_keep_no_memory():
-    import resource
-
-    layer = pair(kmr.AdamLSTM, (8, 5, 3), return_state=False)[0]
-    model = keras.Sequential([keras.Input((5, 3)), layer])
-    model.compile("sgd", "mse")
-    x, y = np.zeros((8, 5, 3), "float32"), np.zeros((8, 5, 4), "float32")
-
-    def peak(calls):
-        for _ in range(calls):
-            model.train_on_batch(x, y)
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    first = peak(1000)
-    assert peak(9000) - first < 20_000  # kibibytes: 2 bytes a call

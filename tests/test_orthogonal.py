@@ -12,6 +12,7 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert
 from keras_momentum_rnn.cells import orthogonal
 from keras_momentum_rnn.initializers import HaarSkew
+from keras_momentum_rnn.paths.native.ready import SWITCH
 
 POLICIES = ["float32", "mixed_bfloat16", "mixed_float16", "float16"]
 PARAMETRIZATIONS = ["expm", "cayley"]
@@ -167,7 +168,8 @@ def test_time_distributed_counts_its_calls():
     assert_close(q.T @ q, np.eye(3), tolerance=1e-6)
 
 
-def test_plan_has_no_fused_path():
+def test_plan_has_no_fused_path(monkeypatch):
+    monkeypatch.setenv(SWITCH, "0")
     plan = kmr.MomentumDTRIV(4).plan(features=1)
     torch = BACKEND == "torch"
     assert plan.path == ("custom_gradient" if torch else "filter")

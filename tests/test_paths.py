@@ -39,7 +39,7 @@ WITH_KERNEL = (
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 FUSED = ("lstm", "gru", "elman")
-NATIVE = FUSED
+NATIVE = ("lstm", "gru", "elman", "modrelu")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),

@@ -154,7 +154,7 @@ KEPT_AWAY = [
     *((name, "native_absence", "numba is not installed") for name in NATIVES),
     *((name, "use_cudnn", True) for name in NATIVES),
     *((name, "dropout", "gates") for name in NATIVES),
-    *((name, "recurrence", "modrelu") for name in NATIVES),
+    *((name, "recurrence", "released") for name in NATIVES),
     *((name, "features", 2**19) for name in NATIVES),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
     *((name, "training", False) for name in NATIVES[1:]),
@@ -204,7 +204,8 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.device == "gpu"
     if plan.path == "native":
         assert call.device == "cpu" and call.dtype == "float32"
-        assert call.recurrence in ("lstm", "gru", "elman") and call.native_absence is None
+        assert call.recurrence in ("lstm", "gru", "elman", "modrelu")
+        assert call.native_absence is None
         assert call.backend == "torch" or call.training
     if plan.path == "fused" and call.backend != "torch":
         assert call.device == "gpu" and call.dtype == "float32"

@@ -129,7 +129,7 @@ class RuleCell:
         """The bias that rides with the recurrent product, or None."""
         return None
 
-    def recurrent_weights(self):
+    def recurrent_weights(self, training=False):
         """Return what its `recurrence` multiplies and adds, a list of tensors and None.
 
         The matrix of h and the bias beside it come first.

@@ -122,9 +122,9 @@ class NestedCell(RuleLSTMCell):
             return None
         return f"nested_{kind}"
 
-    def recurrent_weights(self):
+    def recurrent_weights(self, training=False):
         memory = [] if self._plain_memory() is None else self._memory_weights()
-        return [*super().recurrent_weights(), *memory]
+        return [*super().recurrent_weights(training), *memory]
 
     def _memory_drops_out(self):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""

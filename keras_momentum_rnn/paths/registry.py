@@ -151,7 +151,7 @@ NATIVE = Kernel(
     "rule and recurrence in one loop, compiled by Numba",
     devices=("cpu",),
     dtypes=("float32",),
-    recurrences=("lstm", "gru", "elman"),
+    recurrences=("lstm", "gru", "elman", "modrelu"),
     rule_kinds=KNOWN,
     learned_rules=False,
     transforms=False,

@@ -1,15 +1,25 @@
 """A step of a cell on rows of vectors, and the way back.
 
 Of each step a row of numbers is kept, so many times `padded`: of an LSTM its gates i, f, a and
-o; of a GRU z, r, a and q, the recurrent part of the candidate a; of an Elman cell h.
+o; of a GRU z, r, a and q, the recurrent part of the candidate a; of the others h.
 """
 
+import numpy as np
 from numba import njit
 
 from keras_momentum_rnn.paths.native.functions import ONE, sigmoid, tanh
-from keras_momentum_rnn.paths.native.vectors import WIDTH, load, splat, store
+from keras_momentum_rnn.paths.native.vectors import (
+    WIDTH,
+    absolute,
+    clip,
+    load,
+    signed,
+    splat,
+    store,
+)
 
-LSTM, GRU, ELMAN = 0, 1, 2
+LSTM, GRU, ELMAN, MODRELU = 0, 1, 2, 3
+ZERO, INFINITY = np.float32(0), np.float32(np.inf)
 
 
 @njit(forceinline=True)
@@ -102,3 +112,24 @@ def elman_row_back(kept, at, dh, d, dz, i, padded):
     for n in range(0, padded, WIDTH):
         state = load(kept, at + n)
         store(dz, i + n, load(dh, d + n) * (one - state * state))
+
+
+@njit(forceinline=True)
+def modrelu_row(z, i, b, kept, at, h, k, padded):
+    """h' = sign(z) max(|z| + b, 0)."""
+    for n in range(0, padded, WIDTH):
+        moved = load(z, i + n)
+        size = clip(absolute(moved) + load(b, n), splat(ZERO), splat(INFINITY))
+        state = signed(size, moved)
+        store(kept, at + n, state)
+        store(h, k + n, state)
+
+
+@njit(forceinline=True)
+def modrelu_row_back(kept, at, dh, d, dz, i, db, padded):
+    """Where h' is not 0 it has the sign of z, and |z| + b is above 0."""
+    for n in range(0, padded, WIDTH):
+        state = load(kept, at + n)
+        d_bias = signed(load(dh, d + n), state)
+        store(db, n, load(db, n) + d_bias)
+        store(dz, i + n, signed(d_bias, state))

@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keras_momentum_rnn.paths.native import loops
-from keras_momentum_rnn.paths.native.cells import ELMAN, GRU, LSTM
+from keras_momentum_rnn.paths.native.cells import ELMAN, GRU, LSTM, MODRELU
 from keras_momentum_rnn.paths.native.loops import Kept, Numbers, Shape, States, Sums, Weights
 from keras_momentum_rnn.paths.native.products import packed
 from keras_momentum_rnn.paths.native.rules import LINEAR, NONE, SCALED
 from keras_momentum_rnn.paths.native.threads import run_all, shares
 from keras_momentum_rnn.paths.native.vectors import WIDTH
+from keras_momentum_rnn.paths.native.workspaces import workspace
 
-CELLS = {"lstm": LSTM, "gru": GRU, "elman": ELMAN}
-GATES = {"lstm": 4, "gru": 3, "elman": 1}
+CELLS = {"lstm": LSTM, "gru": GRU, "elman": ELMAN, "modrelu": MODRELU}
+GATES = {"lstm": 4, "gru": 3, "elman": 1, "modrelu": 1}
 # How many times as wide as h what is kept of a step is.
-KEPT = {"lstm": 4, "gru": 4, "elman": 1}
+KEPT = {"lstm": 4, "gru": 4, "elman": 1, "modrelu": 1}
 KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
 # So many samples go through time together, so that weights are read from the cache.
 SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
@@ -32,7 +33,7 @@ class Equation:
     """A cell and its rule.
 
     Attributes:
-        cell: "lstm", "gru" or "elman".
+        cell: "lstm", "gru", "elman" or "modrelu".
         kind: "none", "linear" or "scaled".
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
@@ -159,7 +160,7 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
         equation: `Equation`.
         x: float32 array `(batch, time, features)`.
         weights: list of the kernel, its bias or None, the recurrent kernel, and the bias that
-            is outside of the rule or None.
+            is outside of the rule or None; of "modrelu" that of its function.
         states: list of the cell's own states, `(batch, units)`, and the slots that the rule
             has, `(batch, gates * units)`.
         lengths: int array `(batch,)`, after how many steps each sample ends, or None.
@@ -174,8 +175,8 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     units = weights[2].shape[0]
     shape, numbers = equation.shape(batch, time, features, units), equation.numbers()
     if kept is None:
-        shapes = equation.kept_shapes(batch, time, units, keeps)
-        kept = [np.empty(shape, np.float32) for shape in shapes]
+        outputs, *shapes = equation.kept_shapes(batch, time, units, keeps)
+        kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
     kept = Kept(*kept)
     padded = padded_states(states, equation, shape)
     if equation.cell == "lstm":

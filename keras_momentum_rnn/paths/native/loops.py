@@ -13,12 +13,15 @@ from keras_momentum_rnn.paths.native.cells import (
     ELMAN,
     GRU,
     LSTM,
+    MODRELU,
     elman_row,
     elman_row_back,
     gru_row,
     gru_row_back,
     lstm_row,
     lstm_row_back,
+    modrelu_row,
+    modrelu_row_back,
 )
 from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
 from keras_momentum_rnn.paths.native.products import add_packed_product, add_product
@@ -149,7 +152,7 @@ def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keep
                     scaled_row(u, i, states.v, states.m, j, wide, numbers)
             if shape.cell == GRU:
                 copy(y, i, weights.side, 0, wide)
-            else:
+            elif shape.cell != MODRELU:
                 add_to(u, i, weights.side, 0, wide)
         add_packed_product(
             y if shape.cell == GRU else u, 0, wide, states.h, first * padded, padded,
@@ -164,6 +167,10 @@ def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keep
                     gru_row(u, r * wide, y, r * wide, kept.gates, at, states.h, state, padded)
                 elif shape.cell == ELMAN:
                     elman_row(u, r * wide, kept.gates, at, states.h, state, padded)
+                elif shape.cell == MODRELU:
+                    modrelu_row(
+                        u, r * wide, weights.side, kept.gates, at, states.h, state, padded
+                    )  # fmt: skip
                 else:
                     lstm_row(
                         u, r * wide, kept.gates, at, kept.c, c, c_new, states.h, state, padded
@@ -273,6 +280,11 @@ def backward(
             elif shape.cell == ELMAN:
                 elman_row_back(kept.gates, gates, dh, r * padded, dy, i, padded)
                 d_drive = dy
+            elif shape.cell == MODRELU:
+                modrelu_row_back(
+                    kept.gates, gates, dh, r * padded, dy, i, sums.side, padded
+                )  # fmt: skip
+                d_drive = dy
             else:
                 lstm_row_back(
                     kept.gates, gates, kept.c, c, c + batch * padded, dh, r * padded,
@@ -302,7 +314,8 @@ def backward(
             add_product(sums.W, wide, x_ring, features, du, row, features, wide, count)
             for r in range(count):
                 add_to(sums.b, 0, du, r * row, wide)
-                add_to(sums.side, 0, dy, r * row, wide)
+                if shape.cell != MODRELU:
+                    add_to(sums.side, 0, dy, r * row, wide)
     # The gradient of the first h.
     for r in range(rows):
         if carried[r]:

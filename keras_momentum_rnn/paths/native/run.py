@@ -49,7 +49,7 @@ def run_native(cell, sequence, plan):
     """Run a sequence; the slots may start anywhere.
 
     Args:
-        cell: an LSTM, GRU or Elman cell whose rule is linear, scaled or none.
+        cell: an LSTM, GRU, Elman or DTRIV cell whose rule is linear, scaled or none.
         sequence: a `run.Sequence`.
         plan: a `Plan`.
 
@@ -66,7 +66,7 @@ def run_native(cell, sequence, plan):
         states = [*own, v]
     lengths = None if mask is None else steps[:, 0]
     problem = Problem(cell, *equation_and_mu(cell, x, counters), counters, lengths)
-    weights = [cell.kernel, cell.input_bias, cell.recurrent_kernel, cell.recurrent_side_bias]
+    weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
     outputs, finals = operation()(problem, x, weights, states)
     counters = [cell.rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in counters]

@@ -1,5 +1,6 @@
 """Threads over the samples of a batch."""
 
+import collections
 import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -8,6 +9,8 @@ import keras
 
 # Fewer samples are no work for a thread of their own.
 SAMPLES = 4
+# So many shares for each thread: one that begins late takes fewer.
+SHARES = 2
 
 _pools = {}
 
@@ -24,21 +27,40 @@ def thread_count():
 
 
 def shares(samples):
-    """Return the first and the last sample, less one, of each thread's share."""
-    count = max(1, min(thread_count(), -(-samples // SAMPLES)))
+    """Return the first and the last sample, less one, of each share of the work."""
+    threads = thread_count()
+    count = 1 if threads == 1 else max(1, min(SHARES * threads, -(-samples // SAMPLES)))
     cuts = [samples * i // count for i in range(count + 1)]
     return list(itertools.pairwise(cuts))
 
 
 def run_all(function, parts):
-    """Call a function, which lets go of the interpreter, with each of some parts at once."""
-    first, *others = parts
-    futures = [pool(len(others)).submit(function, part) for part in others]
+    """Call a function, which lets go of the interpreter, with each of some parts.
+
+    A thread that is done takes the next part, and nobody waits for one that never began: on
+    PyTorch, idle threads of OpenMP hold cores for milliseconds after each operation.
+    """
+    waiting, results = collections.deque(enumerate(parts)), [None] * len(parts)
+
+    def work():
+        while waiting:
+            try:
+                i, part = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            results[i] = function(part)
+
+    others = min(thread_count(), len(parts)) - 1
+    futures = [pool(others).submit(work) for _ in range(others)]
     try:
-        results = [function(first)]
+        work()
     finally:
+        waiting.clear()
+        futures = [future for future in futures if not future.cancel()]
         wait_for(futures)
-    return results + [future.result() for future in futures]
+    for future in futures:
+        future.result()
+    return results
 
 
 def wait_for(futures):

@@ -141,6 +141,7 @@ add, subtract = of_two("fadd"), of_two("fsub")
 multiply, divide = of_two("fmul"), of_two("fdiv")
 square_root = by_llvm(f"llvm.sqrt.v{WIDTH}f32", 1)
 multiply_add = by_llvm(f"llvm.fma.v{WIDTH}f32", 3)
+absolute = by_llvm(f"llvm.fabs.v{WIDTH}f32", 1)
 
 
 @intrinsic
@@ -153,6 +154,19 @@ def clip(typing_context, x, low, high):
         return builder.select(builder.fcmp_ordered(">", x, high), high, x)
 
     return vector(vector, vector, vector), code
+
+
+@intrinsic
+def signed(typing_context, x, signs):
+    """Return `x * sign(signs)`: NaN stays, and 0 makes 0."""
+
+    def code(context, builder, signature, arguments):
+        x, signs = arguments
+        zero = ir.Constant(FLOATS, None)
+        x = builder.select(builder.fcmp_ordered("<", signs, zero), builder.fneg(x), x)
+        return builder.select(builder.fcmp_ordered("==", signs, zero), zero, x)
+
+    return vector(vector, vector), code
 
 
 def overload_operator(symbol, function):

@@ -1,0 +1,162 @@
+"""The native kernel harms no process that it runs in: threads, forks, interrupts, memory."""
+
+import gc
+import os
+import threading
+import time
+
+import keras
+import numpy as np
+import pytest
+from harness import BACKEND, array, normal
+from native_layers import pair
+
+import keras_momentum_rnn as kmr
+
+numba = pytest.importorskip("numba", reason="the native kernel needs it")
+
+from keras_momentum_rnn.paths.native import threads, workspaces  # noqa: E402
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(BACKEND != "torch", reason="JAX and TensorFlow forbid a fork themselves")
+def test_a_forked_child_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    layer = pair(kmr.MomentumLSTM, (16, 5, 3))[0]
+    x = normal(np.random.default_rng(0), 16, 5, 3)
+    before = array(layer(x)[0])
+    child = os.fork()
+    if child == 0:
+        alike = False
+        try:
+            alike = np.array_equal(array(layer(x)[0]), before)
+        finally:
+            os._exit(0 if alike else 1)
+    for _ in range(300):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_two_models_in_two_threads(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    layers = [pair(kmr.AdamLSTM, (16, 9, 3), units)[0] for units in (4, 21)]
+    x = normal(np.random.default_rng(0), 16, 9, 3)
+    expected = [array(layer(x, training=True)[0]) for layer in layers]
+    wrong = []
+
+    def work(layer, expected):
+        for _ in range(30):
+            if not np.array_equal(array(layer(x, training=True)[0]), expected):
+                wrong.append(layer.name)
+
+    workers = [threading.Thread(target=work, args=pair) for pair in zip(layers, expected)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert not wrong and not any(worker.is_alive() for worker in workers)
+
+
+def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    begun, written = threading.Event(), []
+
+    def slowly(part):
+        if threading.current_thread() is threading.main_thread():
+            begun.wait()
+            raise KeyboardInterrupt
+        begun.set()
+        time.sleep(0.3)
+        written.append(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_all(slowly, range(10))
+    assert len(written) == 1
+    with pytest.raises(ValueError, match="of a part"):
+        threads.run_all(fail_on_two, [0, 1, 2])
+
+
+def test_nobody_waits_for_a_thread_that_does_not_begin(monkeypatch):
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    busy = threading.Event()
+    held = threads.pool(1).submit(busy.wait, 60)
+    try:
+        assert threads.run_all(lambda part: 2 * part, range(5)) == [0, 2, 4, 6, 8]
+        assert not held.done()
+    finally:
+        busy.set()
+
+
+def fail_on_two(part):
+    if part == 2:
+        raise ValueError("of a part")
+
+
+@pytest.mark.slow
+def test_ten_thousand_calls_keep_no_memory():
+    import resource
+
+    layer = pair(kmr.AdamLSTM, (8, 5, 3), return_state=False)[0]
+    model = keras.Sequential([keras.Input((5, 3)), layer])
+    model.compile("sgd", "mse")
+    x, y = np.zeros((8, 5, 3), "float32"), np.zeros((8, 5, 4), "float32")
+
+    def peak(calls):
+        for _ in range(calls):
+            model.train_on_batch(x, y)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    first = peak(1000)
+    assert peak(9000) - first < 20_000  # kibibytes: 2 bytes a call
+
+
+def test_memory_is_used_again_when_its_last_array_is_gone(monkeypatch):
+    monkeypatch.setattr(workspaces, "_free", {})
+    size = workspaces.LEAST // 4
+    first, second = workspaces.workspace((4, size)), workspaces.workspace((4, size))
+    assert not np.shares_memory(first, second)
+    part, place = first[1:], first.ctypes.data
+    part[...] = 1
+    del first
+    assert not workspaces._free and (part == 1).all()
+    del part
+    # Less than half as much would waste it.
+    assert workspaces.workspace((1, size)).ctypes.data != place
+    assert workspaces.workspace((3, size)).ctypes.data == place
+
+
+def test_the_pool_has_a_bound(monkeypatch):
+    monkeypatch.setattr(workspaces, "_free", {})
+    monkeypatch.setattr(workspaces, "MOST", 3 * workspaces.LEAST)
+    arrays = [workspaces.workspace((workspaces.LEAST // 4,)) for _ in range(5)]
+    del arrays
+    gc.collect()
+    assert len(workspaces._free) == 3
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="on the others the arrays are the backend's")
+def test_two_calls_before_their_gradients_share_no_memory(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(workspaces, "LEAST", 1)
+    layer = pair(kmr.AdamLSTM, (3, 9, 5))[0]
+    inputs = [normal(np.random.default_rng(i), 3, 9, 5) for i in range(2)]
+
+    def gradients(together):
+        xs = [torch.tensor(x, requires_grad=True) for x in inputs]
+        if together:
+            sum(layer(x, training=True)[0].square().sum() for x in xs).backward()
+        else:
+            for x in xs:
+                layer(x, training=True)[0].square().sum().backward()
+        return [array(x.grad) for x in xs]
+
+    for one, other in zip(gradients(True), gradients(False)):
+        assert np.array_equal(one, other)
