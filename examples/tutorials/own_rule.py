@@ -71,7 +71,8 @@ print(float(keras.ops.max(keras.ops.abs(same(x) - layer(x)))) < 1e-5)
 # %% [markdown]
 # ## 4. A rule that learns
 #
-# A rule may create weights. This one learns its momentum, step by step; `rules.LearnedMomentum` does so on the fast paths:
+# A rule may create weights. This one learns its momentum, step by step;
+# `rules.LearnedMomentum` does so on the fast paths:
 
 
 # %%
