@@ -173,7 +173,7 @@ def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
     assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
 
 
-@hypothesis.settings(max_examples=1000)
+@hypothesis.settings(max_examples=500)
 @hypothesis.given(call=ANY_CALL)
 def test_every_call_has_one_plan_that_serves_it(call):
     plan = planning.choose(call)
