@@ -164,6 +164,8 @@ def shown(name):
 
 
 def count(outcomes):
+    if outcomes and all(o["result"] == "not tried" for o in outcomes):
+        return "not tried"
     return f"{sum(o['result'] == 'equal' for o in outcomes)} of {len(outcomes)}"
 
 
