@@ -22,6 +22,7 @@ begins, unless --busy says that it may.
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -111,9 +112,10 @@ def add_memory():
     case, _, layers = CASES["main"]
     rows = results[keras.config.backend()]["main"]["layers"]
     os.environ[SWITCH] = "1"
+    peak = functools.cache(lambda name: peak_apart(name, case))
     for layer in layers:
-        names = {"baseline": baseline_of(layer)[0], "native": layer}
-        rows[layer]["memory"] = {what: peak_apart(n, case) for what, n in names.items()}
+        baseline, _ = baseline_of(layer)
+        rows[layer]["memory"] = {"baseline": peak(baseline), "native": peak(layer)}
         print(layer, rows[layer]["memory"], flush=True)
     write_json(RESULTS, results)
 
