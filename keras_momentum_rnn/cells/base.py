@@ -91,7 +91,11 @@ class RuleCell:
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         super().build(input_shape)
-        self.rule.build(self.add_weight)
+        self.build_rule()
+
+    def build_rule(self) -> None:
+        """Create the weights of the rule."""
+        self.rule.build_for(self.add_weight, self.drive_width, self.gates, self.slot_dtype)
 
     def add_weight(self, *args: Any, **kwargs: Any) -> keras.Variable:
         """Add a weight that is read as it is stored: each use says which dtype it takes."""

@@ -119,7 +119,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.calls_at_base = self.add_weight(
             name="calls_at_base", initializer="zeros", dtype="int32", **still
         )
-        self.rule.build(self.add_weight)
+        self.build_rule()
 
     def _add_bias(self, name, initializer):
         return self.add_weight(

@@ -110,6 +110,19 @@ class Rule:
     def build(self, add_weight: Callable[..., Any]) -> None:
         """Create the rule's own weights, if it learns any, with the cell's `add_weight`."""
 
+    def build_for(
+        self, add_weight: Callable[..., Any], width: int, gates: int, dtype: str
+    ) -> None:
+        """Create the rule's own weights, in place of `build`, where they depend on the drive.
+
+        Args:
+            add_weight: the cell's.
+            width: the width of the drive.
+            gates: int, how many gates the drive is made of.
+            dtype: of the rule's arithmetic.
+        """
+        self.build(add_weight)
+
     @property
     def linear(self) -> bool:
         """Whether it is a `LinearRule`."""
@@ -123,7 +136,8 @@ class Rule:
     @property
     def learns(self) -> bool:
         """Whether the rule may have weights: whether its class has a `build`."""
-        return type(self).build is not Rule.build
+        cls = type(self)
+        return cls.build is not Rule.build or cls.build_for is not Rule.build_for
 
 
 def named_slots(self, width):
@@ -145,7 +159,8 @@ class LinearRule(Rule):
     """A rule whose drive is linear in the inputs: `v_t = mu_t v_{t-1} + s u_t`, `g_t = v_t`.
 
     A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. Its
-    slots are v and, where it counts, t.
+    slots are v and, where it counts, t. Where mu_t and s are vectors, one number for each of
+    the drive, it sets `shared` to False, and does not count.
 
     Example:
 
@@ -161,6 +176,8 @@ class LinearRule(Rule):
     """
 
     counts = False
+    # Whether all of the drive has the same mu_t and s, so that x can be filtered in its place.
+    shared = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
