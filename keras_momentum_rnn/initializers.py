@@ -18,6 +18,15 @@ from keras_momentum_rnn.checks import checked, checked_count, checked_seed
 from keras_momentum_rnn.rotations import packed, packed_size
 from keras_momentum_rnn.rules import register
 
+__all__ = [
+    "ForgetGateBias",
+    "EchoState",
+    "SparseUnits",
+    "HenaffSkew",
+    "CayleySkew",
+    "HaarSkew",
+]
+
 
 @register
 class ForgetGateBias(keras.initializers.Initializer):

@@ -11,7 +11,7 @@ from keras.tree import is_nested
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
 from keras_momentum_rnn.cells.base import RuleCell
-from keras_momentum_rnn.exports import traced_for_export
+from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
@@ -223,6 +223,9 @@ class RuleLayer(keras.layers.RNN):
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
+        if exported:
+            # While JAX exports to ONNX, `Masking` returns float64.
+            sequences = cell.to_slot_dtype(sequences)
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
@@ -248,7 +251,8 @@ class RuleLayer(keras.layers.RNN):
             cell.reset_dropout()
         if mask is not None:
             outputs = self._masked(outputs, mask)
-        if self.stateful:
+        # PyTorch's tracers carry an assignment out, and the file would start from its result.
+        if self.stateful and not traced_by_torch():
             for variable, state in zip(self.states, states):
                 variable.assign(state)
         outputs = ops.cast(outputs, self.compute_dtype)

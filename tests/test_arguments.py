@@ -34,18 +34,22 @@ BAD = {
 }
 
 REFUSALS = [
-    pytest.param(case, name, value, id=f"{case.id}-{name}-{value}")
+    pytest.param(case, name, id=f"{case.id}-{name}")
     for case in CASES
-    for name, values in BAD.items()
-    for value in values
+    for name in BAD
     if name in inspect.signature(case.layer_class).parameters
 ]
 
 
-@pytest.mark.parametrize("case, name, value", REFUSALS)
-def test_bad_value_is_refused_with_the_value(case, name, value):
-    with pytest.raises(ValueError, match=f"`{name}`.*Received: {name}="):
-        case.layer(**{"units": 4, name: value})
+@pytest.mark.parametrize("case, name", REFUSALS)
+def test_bad_values_are_refused_with_the_value(case, name):
+    def refused(value):
+        try:
+            case.layer(**{"units": 4, name: value})
+        except ValueError as error:
+            return re.search(f"`{name}`.*Received: {name}=", str(error))
+
+    assert [value for value in BAD[name] if not refused(value)] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)

@@ -21,7 +21,7 @@ pytest.importorskip("matplotlib", reason="the examples need it")
 pytest.importorskip("rich", reason="the examples need it")
 
 from reproduce import main
-from speed import SLOW_ON_TENSORFLOW, slow_if_compiled
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import runner, training
@@ -202,6 +202,13 @@ def quick(run, *rest):
         curve |= {f"{split}_loss": 1.0, f"{split}_zero_one_loss": 1.0}
     run |= {"curve": [curve] * EPOCHS, "best_epoch": 1, "parameters": 1}
     run["test"] = {"loss": 1.0, "zero_one_loss": 1.0}
+
+
+# Whether runs of a test are trained, or told by `told_epoch`.
+TOLD_OR_TRAINED = [
+    slow_unless(not COMPILES, False, id="told"),
+    slow_unless(False, True, id="trained"),
+]
 
 
 def told_epoch(run, setup, task, *rest):

@@ -5,13 +5,12 @@ import runpy
 from pathlib import Path
 
 import pytest
-from speed import slow_unless
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
 
 import mcrm_adding
 from matplotlib.figure import Figure
-from test_experiments import told_epoch
+from test_experiments import TOLD_OR_TRAINED, told_epoch
 from test_long_dependencies import same_curves
 
 from keras_momentum_rnn.experiments import comparison, training
@@ -39,7 +38,7 @@ def test_layers_train_as_the_paper_says():
     assert -(-len(found.task.train) // 32) == 1563
 
 
-@pytest.mark.parametrize("trained", [False, slow_unless(False, True)])
+@pytest.mark.parametrize("trained", TOLD_OR_TRAINED)
 def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
     command = ["--layers", "SimpleRNN", "LSTM", "--updates=1", "--epochs=5", "--seeds=2"]
     command += ["--set", "steps=6", "held_out=20"]

@@ -17,6 +17,7 @@ PACKAGE = Path(keras_momentum_rnn.__file__).parent
 # The distributions of the extras, and their modules. The suite itself needs those with None.
 MODULES = {
     "absl-py": None,
+    "aeon": "aeon",
     "basedpyright": None,  # this one, mypy and pre-commit are run, and not imported
     "ai-edge-litert": "ai_edge_litert",
     "hypothesis": None,
@@ -42,6 +43,7 @@ MODULES = {
     "scikit-learn": "sklearn",
     "scipy": "scipy",
     "soundfile": "soundfile",
+    "statsmodels": "statsmodels",
     "tensorboard": "tensorboard",
     "tensorflow": "tensorflow",
     "tensorflow-datasets": "tensorflow_datasets",

@@ -332,7 +332,7 @@ def test_what_killed_processes_left_is_removed(output):
 def test_the_terminal_shows_no_links_to_pictures(output, capsys):
     main([*COMMAND, f"--output={output}"])
     shown = capsys.readouterr().out
-    assert "What is seen" in shown and "png" not in shown
+    assert "Which claims hold?" in shown and "png" not in shown
 
 
 @pytest.mark.damaged_files

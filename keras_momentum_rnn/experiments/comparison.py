@@ -1,7 +1,7 @@
 """Layers on a task, trained one after another, and what they leave in a directory.
 
 results.json   settings, summary and all runs, see `SCHEMA`
-report.md      what is seen, beside the papers' numbers
+report.md      scores beside the papers', and which claims hold
 losses.png     training and test loss over epochs
 score.png      the papers' score on validation over epochs, where it is not the loss
 heat_map.png   of an ablation: the score over momentum and step size

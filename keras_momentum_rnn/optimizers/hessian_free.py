@@ -77,8 +77,9 @@ class HessianFree(keras.optimizers.Optimizer):
         damping: number >= 0, the first damping. Defaults to 1.
         damping_factor: number in (0, 1), by which the damping is multiplied or divided; or
             None, to keep it. Defaults to 2/3.
-        min_damping, max_damping: numbers > 0, the bounds of a damping that changes. Without
-            one below, float32 would lose its positive definite model. Default to 1e-8, 1e8.
+        min_damping: number > 0, the least damping where it changes. Without one, float32 would
+            lose its positive definite model. Defaults to 1e-8.
+        max_damping: number > 0, the largest. Defaults to 1e8.
         curvature_fraction: number in (0, 1], the share of each batch, its first samples, on
             which G is taken. Defaults to 1.
         backtracking: bool. It costs some evaluations of the objective, and memory for about 20

@@ -105,7 +105,9 @@ class HessianFreeModel(keras.Model):
 
         Args:
             optimizer: `HessianFree`.
-            loss, *arguments, **options: as of `keras.Model.compile`.
+            loss: as of `keras.Model.compile`.
+            *arguments: as there.
+            **options: as there.
 
         Raises:
             ValueError: if the optimizer is another, or one of another model; if a layer
@@ -174,7 +176,9 @@ class HessianFreeModel(keras.Model):
         """Return the model of the objective around the weights, for a batch: a `Quadratic`.
 
         Args:
-            x, y, sample_weight: as of `fit`, arrays or tensors.
+            x: arrays or tensors, as of `fit`.
+            y: as of `fit`.
+            sample_weight: as of `fit`.
         """
         self._check_derivatives_once()
         data = tree.map_structure(ops.convert_to_tensor, (x, y))

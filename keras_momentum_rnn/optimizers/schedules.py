@@ -9,6 +9,8 @@ from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_count
 from keras_momentum_rnn.rules import register
 
+__all__ = ["SteppedMomentum", "NesterovMomentum", "WarmConstant", "LowMomentumFinish"]
+
 Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 

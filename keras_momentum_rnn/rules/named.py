@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import keras
+from keras import ops
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_choice
@@ -111,12 +112,19 @@ class ScheduledRestart(LinearRule):
         self.step_size: float = STEP_SIZE.checked("step_size", step_size)
 
     def coefficients(self, t: Any) -> tuple[Any, Any]:
-        # `keras.ops.mod` would make a tensor of the period, which `torch.export` cannot save.
-        t = t % self.restart_period
+        t = self._since_restart(t)
         return t / (t + 3), self.step_size
 
     def advance_counter(self, t: Any, steps: int = 1) -> Any:
-        return (t + steps) % self.restart_period
+        return self._since_restart(t + steps)
+
+    def _since_restart(self, t: Any) -> Any:
+        if keras.config.backend() == "jax":
+            # The remainder of an open batch cannot be exported to ONNX. Half a step more keeps
+            # the quotient away from whole numbers, where rounding would decide.
+            return t - self.restart_period * ops.floor((t + 0.5) / self.restart_period)
+        # `keras.ops.mod` would make a tensor of the period, which `torch.export` cannot save.
+        return t % self.restart_period
 
 
 @register

@@ -21,11 +21,11 @@ FORMER_NAMES = {
 
 
 class Rule:
-    """What a rule says of itself. Subclass it to write your own.
+    """Base class of rules, which turn the input terms u_t into the drive of a cell.
 
-    Implement `slots`, what it remembers, and `update`, one time step. Arguments of the
-    constructor that are kept under their names are saved with the model. Where the drive is
-    `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
+    To write your own, implement `slots` (what it remembers) and `update` (one time step).
+    Arguments of the constructor that are kept under their names are saved with the model.
+    Where the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
 
     `hyperparameters` maps the names of constructor arguments to their
     `keras_momentum_rnn.hyperparameters.Hyperparameter`, for those that a search may choose.

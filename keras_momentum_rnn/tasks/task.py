@@ -354,7 +354,7 @@ class Task:
         )
 
 
-def sequence_model(input_shape, outputs, symbols=None):
+def sequence_model(input_shape, outputs, symbols=None, mask_value=None):
     """Return a function (layers, **options) -> model: input, layers, Dense(outputs).
 
     The options are those of the read-out: the names of arguments of `keras.layers.Dense`.
@@ -364,18 +364,21 @@ def sequence_model(input_shape, outputs, symbols=None):
         outputs: int, width of the read-out, at every step where the last layer returns all.
         symbols: int, or None. Then the inputs are integers below it, which the layers get
             one-hot.
+        mask_value: float, or None. Then steps of which all features have it are masked.
     """
 
     def build(layers, **options):
-        one_hot = []
+        first = []
         if symbols is not None:
             identity = keras.layers.Embedding(
                 symbols, symbols, embeddings_initializer="identity", trainable=False
             )
-            one_hot = [identity]
+            first = [identity]
+        elif mask_value is not None:
+            first = [keras.layers.Masking(mask_value)]
         dtype = None if symbols is None else "int32"
         inputs = keras.Input(input_shape, dtype=dtype)
         read_out = keras.layers.Dense(outputs, **options)
-        return keras.Sequential([inputs, *one_hot, *layers, read_out])
+        return keras.Sequential([inputs, *first, *layers, read_out])
 
     return build

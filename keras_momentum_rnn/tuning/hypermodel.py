@@ -39,13 +39,16 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             `"classification"`.
         sequence: bool, whether there is an output for every step. Defaults to `False`.
         layers: list of layers by class or name. Defaults to LSTM and the five momentum LSTMs.
-        units: positive integers. Defaults to [32, 64, 128].
-        depth: positive integer, or a list of them. Defaults to 1.
-        bidirectional: bool, or a list of both. Defaults to `False`.
-        dropout: in [0, 1). Defaults to 0.
-        learning_rate: above 0, on a logarithmic scale. Defaults to (1e-4, 1e-2).
-        clipnorm: above 0, or `None` for no clipping. Defaults to 1.
-        **arguments: ranges and arguments for `suggest_layer`.
+        **arguments: the hyperparameters below, and ranges and arguments for `suggest_layer`.
+
+    Hyperparameters of the model:
+
+    - `units`: positive integers. Defaults to [32, 64, 128].
+    - `depth`: positive integer, or a list of them. Defaults to 1.
+    - `bidirectional`: bool, or a list of both. Defaults to `False`.
+    - `dropout`: in [0, 1). Defaults to 0.
+    - `learning_rate`: above 0, on a logarithmic scale. Defaults to (1e-4, 1e-2).
+    - `clipnorm`: above 0, or `None` for no clipping. Defaults to 1.
 
     Raises:
         ValueError: if an argument is out of its range, naming the range and the value.

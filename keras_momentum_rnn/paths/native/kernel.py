@@ -183,7 +183,8 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     units, driven = weights[2].shape[0], is_drive(weights[0])
     shape = equation.shape(batch, time, features, units, driven)
     numbers = equation.numbers()
-    x = by_gate(x, units) if driven else x
+    if driven and shape.padded != units:
+        x = by_gate(x, units)
     if kept is None:
         outputs, *shapes = equation.kept_shapes(batch, time, units, keeps)
         kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
@@ -231,7 +232,8 @@ def backward(
     shape = equation.shape(batch, time, features, units, driven)
     numbers, result = equation.numbers(), dx
     if driven:
-        x, dx = by_gate(x, units), None
+        # The way back does not read the drive.
+        x, dx = x[:0], np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)
     Wt, Ut = (packed(padded_columns(by_gate(a, units).T, padded_width(len(a)))) for a in (W, U))
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
     gradients = padded_states(given, equation, shape)
