@@ -4,12 +4,16 @@ A file must carry the call at other sizes than it was traced with, in few and co
 It needs no gradients.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import keras
 
+from keras_momentum_rnn.annotations import Tensor
 
-def traced_for_export(sequences, training):
+
+def traced_for_export(sequences: Tensor, training: bool) -> str | None:
     """Return how a call is traced for a file, or None.
 
     - "torchscript": PyTorch traces it for ONNX or OpenVINO, and would write down as many steps
@@ -35,7 +39,7 @@ def traced_for_export(sequences, training):
     return "graph"
 
 
-def traced_by_torch(length=1):
+def traced_by_torch(length: int = 1) -> str | None:
     """Return how PyTorch traces what runs now, as `traced_for_export`, None elsewhere.
 
     Args:
@@ -61,7 +65,7 @@ def _is_symbolic(size):
     return export.is_symbolic_dim(size)
 
 
-def may_become_a_file(training):
+def may_become_a_file(training: bool) -> bool:
     """Return whether a value of weights alone is to be computed by common operations.
 
     A file lacks matrix exponentials and linear solvers. On JAX and TensorFlow every call of
@@ -80,7 +84,7 @@ def may_become_a_file(training):
     return tf.inside_function()
 
 
-def outside_of_the_trace(function):
+def outside_of_the_trace(function: Callable[[], Any]) -> Any:
     """Return what a function returns where no trace of PyTorch sees it: a constant of a file.
 
     Traces belong to threads, so it runs in another.

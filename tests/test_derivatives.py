@@ -107,6 +107,27 @@ def test_second_derivatives_are_those_of_the_steps(case, mask):
 
 
 @pytest.mark.second_derivatives
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch runs in chunks")
+@pytest.mark.parametrize("name", ["AdamLSTM", "MCRM-momentum"])
+def test_a_penalty_on_gradients_by_weights_counts_each_chunk_once(name, monkeypatch):
+    import torch
+
+    for size in ("CHUNK_SIZE", "CHUNK_ROWS"):
+        monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_gradient.{size}", 6)
+    (case,) = [case for case in CASES if case.id == name]
+    found = []
+    for layer in pair(case):
+        weights = [w.value for w in layer.trainable_weights]
+        x = normal(np.random.default_rng(1), 3, TIME, FEATURES)
+        loss = layer(torch.tensor(x).double()).square().sum()
+        first = torch.autograd.grad(loss, weights, create_graph=True)
+        penalty = sum(g.square().sum() for g in first)
+        found.append([*first, *torch.autograd.grad(penalty, weights)])
+    for one, other in zip(*found, strict=True):
+        assert_close(one.detach().numpy(), other.detach().numpy(), 1e-9)
+
+
+@pytest.mark.second_derivatives
 @pytest.mark.parametrize("name", ["AdamLSTM", "MomentumGRU"])
 def test_second_derivatives_are_those_of_differences(name):
     (case,) = [case for case in CASES if case.id == name]

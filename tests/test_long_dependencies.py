@@ -11,13 +11,14 @@ import keras
 import numpy as np
 import pytest
 from harness import array
-from speed import slow_if_compiled
+from speed import slow_if_compiled, slow_unless
 
 pytest.importorskip("matplotlib", reason="the examples need it")
 
 import long_dependencies
 from matplotlib.figure import Figure
 from momentum_table import Row, chosen_rate, looks_of, pilot_table, row_of, table
+from test_experiments import told_epoch
 
 from keras_momentum_rnn.experiments import training
 
@@ -262,12 +263,12 @@ def test_noise_chooses_no_learning_rate():
     assert chosen_rate({1e-3: None}) == 1e-3
 
 
-@slow_if_compiled
-def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(tmp_path, monkeypatch):
+@pytest.mark.parametrize("trained", [False, slow_unless(False, True)])
+def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
     small = ["--momenta", "0.9", "0", "--forms", "M", "--beside", "AdamRNN", *ONE_RATE]
     command = ["adding", "multiplication", *TINY, *small, "--seeds=2"]
     command += ["--set", "steps=20", "held_out=40"]
-    order, original = [], training.train_epoch
+    order, original = [], training.train_epoch if trained else told_epoch
 
     def noted(run, setup, task, *rest):
         order.append((task.name, run["seed"]))

@@ -160,6 +160,7 @@ def in_a_process(code, *arguments, **environment):
 # Whether it can run
 
 
+@pytest.mark.slow
 def test_numba_is_imported_by_the_first_run_alone():
     code = """
 import sys
@@ -168,6 +169,13 @@ layer = kmr.MomentumLSTM(4)
 print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
 """
     assert "native False" in in_a_process(code)
+
+
+def test_a_plan_needs_no_numba(monkeypatch):
+    assert ready.numba_is_installed()  # which is remembered
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.delitem(sys.modules, kernel.__name__)
+    assert kmr.MomentumLSTM(4).plan(features=3, training=True).path == "native"
 
 
 @pytest.mark.parametrize("how", ["switched off", "not installed"])

@@ -83,7 +83,7 @@ CALL = {
     "units": (1, 4, 2**10),
     "drive_width": (1, 4, 2**10),
     "rule": ("SomeRule",),
-    "rule_kind": ("none", "linear", "scaled", "other"),
+    "rule_kind": ("none", "linear", "elementwise", "scaled", "other"),
     "dropout": (None, "input", "gates"),
     "exported": (None, None, "graph", "open graph", "torchscript"),
     "use_cudnn": ("auto", True, False),
@@ -136,6 +136,7 @@ KEPT_AWAY = [
     *((name, "unroll", True) for name in SERVED),
     *((name, "exported", "graph") for name in SERVED),
     *((name, "rule_kind", "other") for name in SERVED),
+    *((name, "rule_kind", "elementwise") for name in FILTERING),
     *((name, "recurrence", None) for name in OWN),
     *((name, "standard_activations", False) for name in OWN),
     *((name, "recurrent_dropout", True) for name in OWN),
@@ -194,7 +195,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
     if plan.path in ("fused", "drive", "custom_gradient", "native"):
         assert call.recurrence is not None and call.standard_activations
         assert not call.recurrent_dropout and call.rule_kind != "other"
-        assert plan.path == "fused" or not call.rule_learns
+        assert plan.path == "fused" or not call.rule_learns or call.rule_constant
     if plan.path in ("fused", "filter"):
         assert call.rule_kind == "linear" and call.drive_from_input
         assert not call.slots_given and not call.stateful and call.dropout != "gates"

@@ -190,6 +190,23 @@ def test_arguments_go_to_the_layers_that_take_them():
     assert suggest_layer(parameters(), ["RuleGRU"], 2, rule=rule).rule.momentum == 0.3
 
 
+def test_a_rule_that_is_a_class_is_searched():
+    layers = ["RuleGRU", "MCRM", "MomentumLSTM", "LSTM"]
+    options = {"rule": rules.LearnedMomentum, "momentum": (0.2, 0.9), "tied": [False, True]}
+    hp = parameters(layer="RuleGRU", momentum=0.4, step_size=0.5, per="unit", tied=True)
+    rule = suggest_layer(hp, layers, 2, **options).rule
+    assert isinstance(rule, rules.LearnedMomentum)
+    assert (rule.momentum, rule.step_size, rule.per, rule.tied) == (0.4, 0.5, "unit", True)
+    for name, own in (("MCRM", "LearnedMomentum"), ("MomentumLSTM", "HeavyBall")):
+        hp = parameters(layer=name, momentum=0.4, step_size=0.5)
+        rule = suggest_layer(hp, layers, 2, **options).rule
+        assert (type(rule).__name__, rule.momentum) == (own, 0.4)
+    assert (
+        type(suggest_layer(parameters(layer="LSTM"), layers, 2, **options)).__name__ == "LSTM"
+    )
+    assert set(sampled(hp, "per")) <= {"scalar", "gate", "unit"}
+
+
 # Scales
 
 

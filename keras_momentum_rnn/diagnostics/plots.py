@@ -1,15 +1,26 @@
-"""The papers' figures of gradients and states."""
+"""The papers' figures of gradients and states, and learned time scales."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_momentum_rnn.checks import checked_count
 from keras_momentum_rnn.diagnostics.states import memories, pace
-from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, PURPLE, VERMILION
+from keras_momentum_rnn.diagnostics.time_scales import finding
+from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, PURPLE, VERMILION, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLORS = ["black", VERMILION, BLUE, GREEN, PURPLE, ORANGE]
 
 
-def plot_gradient_norms(norms, iterations=None, title="Gradient of the loss by h at time t"):
+def plot_gradient_norms(
+    norms: Mapping[str, np.ndarray],
+    iterations: Sequence[int] | None = None,
+    title: str = "Gradient of the loss by h at time t",
+) -> "Figure":
     """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
 
     Args:
@@ -83,7 +94,13 @@ def _draw_heat_maps(matplotlib, norms, iterations):
     return figure
 
 
-def plot_memory_map(states, text, sample=0, neurons=3, title="Memory states over the input"):
+def plot_memory_map(
+    states: Mapping[str, Mapping[str, np.ndarray]],
+    text: Sequence[str],
+    sample: int = 0,
+    neurons: int = 3,
+    title: str = "Memory states over the input",
+) -> "Figure":
     """Draw the memory of layers over time as the MCRM paper's Figure 7.
 
     One row of the picture for each memory state: c, or h where there is no c; for a nested
@@ -151,6 +168,48 @@ def plot_memory_map(states, text, sample=0, neurons=3, title="Memory states over
         for axes in (left, right):
             axes.set_xticks(range(len(text)), list(text), family="monospace", fontsize=8)
             axes.tick_params(length=0)
+    return figure
+
+
+def plot_time_scales(
+    scales: Mapping[str, Mapping[str, np.ndarray]], title: str | None = None
+) -> "Figure":
+    """Draw learned time scales, from the quickest gates and units to the slowest.
+
+    Args:
+        scales: dict from a label to what `time_scales` returned: of several layers, or of one
+            at several times of its training, as `TimeScales.found`.
+        title: string. Defaults to the median of the first and that of the last.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+
+    Raises:
+        ImportError: if matplotlib is not installed.
+        ValueError: if `scales` is empty.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from keras_momentum_rnn.diagnostics import plot_time_scales
+    >>> scales = {"time_scale": np.float32([[2, 4], [8, 16]])}
+    >>> figure = plot_time_scales({"start": scales, "epoch 10": scales})
+    """
+    if not scales:
+        raise ValueError(f"`scales` must hold at least one layer. Received: {scales}")
+    figure = _matplotlib().figure.Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for i, (label, maps) in enumerate(scales.items()):
+        values = np.sort(maps["time_scale"].ravel())
+        shares = (np.arange(len(values)) + 0.5) / len(values)
+        if len(values) == 1:
+            values, shares = values.repeat(2), np.float32([0, 1])
+        style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
+        axes.semilogy(shares, values, style, color=COLORS[i % len(COLORS)], label=label)
+    axes.set(xlabel="share of gates and units", ylabel="time scale 1 / (1 - momentum), steps")
+    axes.set_title(finding(scales) if title is None else title)
+    tidy(axes)
+    axes.legend(frameon=False)
     return figure
 
 

@@ -1,8 +1,11 @@
 """The LSTM family."""
 
+from typing import Any, Literal
+
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
@@ -190,14 +193,16 @@ class SRLSTM(RuleLSTM):
 
     cell_class = cells.SRLSTMCell
 
-    def __init__(self, *args, formulation="paper", **kwargs):
+    def __init__(
+        self, *args: Any, formulation: Literal["paper", "released"] = "paper", **kwargs: Any
+    ) -> None:
         self.formulation = checked_choice("formulation", formulation, ("paper", "released"))
         super().__init__(*args, **kwargs)
 
-    def chosen_cell(self):
+    def chosen_cell(self) -> type[RuleCell]:
         return cells.SRLSTMCell if self.formulation == "paper" else cells.ReleasedSRLSTMCell
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "formulation": self.formulation}
 
 

@@ -1,10 +1,11 @@
 """The orthogonal (DTRIV) family."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
@@ -130,16 +131,22 @@ class RuleDTRIV(RuleLayer):
     needs_rule = True
     own_hyperparameters: ClassVar = {"rebase_every": REBASE_EVERY}
 
-    def __init__(self, *args, rebase_every=None, **kwargs):
+    def __init__(self, *args: Any, rebase_every: int | None = None, **kwargs: Any) -> None:
         self.rebase_every = REBASE_EVERY.checked("rebase_every", rebase_every)
         super().__init__(*args, **kwargs)
 
-    def call(self, sequences, initial_state=None, mask=None, training=False):
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: bool = False,
+    ) -> Any:
         if training and self.rebase_every is not None:
             self.cell.rebase(self.rebase_every)
         return super().call(sequences, initial_state, mask, training)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "rebase_every": self.rebase_every}
 
 

@@ -76,7 +76,7 @@ def unmasked(x, mask):
     return compacted(x, mask)
 
 
-def filtered(coefficients, x, first=None, start=None):
+def filtered(coefficients, x, first=None, start=None, constant=False):
     """Return v at all times, `(batch, time, width)`.
 
     The sequence is cut into chunks. Within one, v is a triangular matrix of products of
@@ -89,8 +89,10 @@ def filtered(coefficients, x, first=None, start=None):
         x: tensor `(batch, time, width)`.
         first: tensor `(batch, width)`, v before the first step. Defaults to zero.
         start: tensor `(batch, 1)`, the numbers of the first step. Defaults to 0.
+        constant: bool, whether the coefficients do not depend on the numbers of the steps.
+            Defaults to `False`.
     """
-    batch, time, width = ops.shape(x)[0], ops.shape(x)[1], x.shape[2]
+    batch, time, width = ops.shape(x)
     # Not -(-time // CHUNK): ONNX rounds the quotient of a negative number up.
     chunks = (time + CHUNK - 1) // CHUNK
     # Samples that share their step numbers are columns of one product.
@@ -98,8 +100,12 @@ def filtered(coefficients, x, first=None, start=None):
     x = ops.pad(ops.swapaxes(x, 0, 1), [[0, chunks * CHUNK - time], [0, 0], [0, 0]])
     x = ops.swapaxes(ops.reshape(x, (chunks, CHUNK, lanes, wide)), 1, 2)
     t = ops.reshape(ops.cast(ops.arange(chunks * CHUNK), x.dtype), (chunks, 1, CHUNK))
+    if constant:
+        t = t[:1]
     inner, carry = chunk_coefficients(coefficients, t if start is None else start + t)
     v = inner @ x
+    if constant:
+        carry = carry + ops.zeros_like(v[..., :1])
 
     def last_of_chunk(chunk, last):
         inner, carry = chunk
@@ -112,6 +118,30 @@ def filtered(coefficients, x, first=None, start=None):
     v = v + carry * ops.expand_dims(ops.swapaxes(before, 0, 1), 2)
     v = ops.reshape(ops.swapaxes(v, 1, 2), (chunks * CHUNK, batch, width))
     return ops.swapaxes(v[:time], 0, 1)
+
+
+def filtered_before(rule):
+    """Return whether a rule is a filter before the loop: its numbers are vectors or learned."""
+    return rule.linear and (rule.learns or not rule.shared)
+
+
+def filtered_by_element(mu, s, u, first):
+    """Return v at all times where each element of u has numbers of its own, constant in time.
+
+    Args:
+        mu, s: tensors `(width,)`.
+        u: tensor `(batch, time, width)`.
+        first: tensor `(batch, width)`, v before the first step.
+    """
+    # Elements take the place of samples, which may have coefficients of their own.
+    elements, first = ops.transpose(s * u, (2, 1, 0)), ops.transpose(first)
+    start = ops.zeros((u.shape[2], 1), dtype=u.dtype)
+
+    def coefficients(t):
+        return ops.expand_dims(mu, 1) + 0 * t, 1.0
+
+    v = filtered(coefficients, elements, first, start, constant=True)
+    return ops.transpose(v, (2, 1, 0))
 
 
 def chunk_coefficients(coefficients, t):

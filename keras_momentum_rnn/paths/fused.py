@@ -3,7 +3,12 @@
 import keras
 from keras import ops
 
-from keras_momentum_rnn.paths.filtered import filtered, filtered_input, unmasked
+from keras_momentum_rnn.paths.filtered import (
+    filtered,
+    filtered_by_element,
+    filtered_input,
+    unmasked,
+)
 from keras_momentum_rnn.paths.kernels import fused_kernel
 from keras_momentum_rnn.paths.masks import at, spread_out
 
@@ -49,7 +54,10 @@ def drives(rule, u, slots, steps):
     """Return the drive of a linear or scaled rule at all times, and the slots after `steps`."""
     if rule.linear:
         first, *t = slots
-        v = filtered(rule.coefficients, u, first, *t)
+        if rule.shared:
+            v = filtered(rule.coefficients, u, first, *t)
+        else:
+            v = filtered_by_element(*rule.coefficients(None), u, first)
         counters = [rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in t]
         return v, [at(v, steps, first), *counters]
     mu, gain, factor = rule.scaling

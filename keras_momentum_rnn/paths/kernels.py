@@ -71,8 +71,9 @@ def stock_layers(cell, stateful):
     if keras.config.backend() == "torch" or cell.recurrence_name not in STOCK:
         return {}
     # The filtered input is as wide as x, and one for the bias; the drive as wide as u.
-    widths = [cell.kernel.shape[0] + 1] if rule.linear else []
-    if stateful or rule.scaled or cell.is_half:
+    elementwise = rule.linear and not rule.shared
+    widths = [cell.kernel.shape[0] + 1] if rule.linear and not elementwise else []
+    if stateful or rule.scaled or elementwise or cell.is_half:
         widths.append(cell.drive_width)
     if cell.recurrence_name == "lstm":
         # One more column holds c where a sample has ended.

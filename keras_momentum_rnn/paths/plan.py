@@ -54,8 +54,10 @@ class Call:
         units: the width of h.
         drive_width: the width of the drive.
         rule: the name of the rule's class, for messages.
-        rule_kind: "none", "linear", "scaled" or "other".
+        rule_kind: "none", "linear", "elementwise", "scaled" or "other"; "elementwise" is
+            linear, with numbers of its own for each element of the drive.
         rule_learns: bool, whether the rule may have weights.
+        rule_constant: bool, whether it is linear and has the same numbers at every step.
         rule_extreme: bool, whether its step size is far from 1, see `EXTREME`.
         training: bool, as of the call.
         dropout: None, "input", or "gates" where each gate has a mask of its own.
@@ -82,6 +84,7 @@ class Call:
     rule: str
     rule_kind: str
     rule_learns: bool
+    rule_constant: bool
     rule_extreme: bool
     training: bool
     dropout: str | None
@@ -125,6 +128,7 @@ def call_of(cell, training, **call):
         rule=type(rule).__name__,
         rule_kind=kind_of(rule),
         rule_learns=rule.learns,
+        rule_constant=rule.linear and not rule.counts,
         rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
         training=bool(training),
         dropout=dropout,
@@ -134,9 +138,11 @@ def call_of(cell, training, **call):
 
 
 def kind_of(rule):
-    """Return "linear", "scaled", "none" or "other"."""
-    if rule.linear:
+    """Return the kind of a rule, see `Call`."""
+    if rule.linear and rule.shared:
         return "linear"
+    if rule.linear and not rule.counts:
+        return "elementwise"
     if rule.scaled:
         return "scaled"
     return "none" if isinstance(rule, Identity) else "other"

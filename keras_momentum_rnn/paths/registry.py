@@ -34,7 +34,8 @@ class Kernel:
         backends, devices, dtypes: tuples of those of `Call`.
         recurrences: tuple of names, or None for any cell.
         rule_kinds: tuple of those of `Call`.
-        learned_rules: bool, whether gradients reach weights of the rule.
+        learned_rules: "all" or "constant": of which rules gradients reach the weights;
+            "constant" are linear ones with the same numbers at every step.
         transforms: bool, whether function transforms of PyTorch can pass through it.
         fused: bool, whether it is a fused kernel of the backend.
         in_steps: bool, whether it is a loop over the cell's own steps.
@@ -49,8 +50,8 @@ class Kernel:
     devices: tuple = ("cpu", "gpu")
     dtypes: tuple = ALL_DTYPES
     recurrences: tuple | None = None
-    rule_kinds: tuple = ("none", "linear", "scaled", "other")
-    learned_rules: bool = True
+    rule_kinds: tuple = ("none", "linear", "elementwise", "scaled", "other")
+    learned_rules: str = "all"
     transforms: bool = True
     fused: bool = False
     in_steps: bool = False
@@ -74,11 +75,13 @@ class Kernel:
             ),
             "recurrent dropout acts on h": own_equation and call.recurrent_dropout,
             f"no {name} computes in {call.dtype}": call.dtype not in self.dtypes,
-            "no rule" if no_rule else f"{call.rule} is {NOT_OF[self.rule_kinds]}": (
+            "no rule" if no_rule else misfit(call, self.rule_kinds): (
                 call.rule_kind not in self.rule_kinds
             ),
             "a function transform acts on the call": call.transformed and not self.transforms,
-            "the rule learns": call.rule_learns and not self.learned_rules,
+            "the rule learns": (
+                call.rule_learns and not call.rule_constant and self.learned_rules != "all"
+            ),
             **self.reasons(call),
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
@@ -89,14 +92,18 @@ class Kernel:
         return getattr(importlib.import_module(f"keras_momentum_rnn.paths.{module}"), name)
 
 
-LINEAR, LINEAR_OR_SCALED = ("linear",), ("linear", "scaled")
-KNOWN, ANY = ("none", "linear", "scaled"), ("none", "linear", "scaled", "other")
-NOT_OF = {
-    LINEAR: "not linear in the input",
-    LINEAR_OR_SCALED: "neither linear in the input nor scaled as Adam",
-    KNOWN: "neither linear in the input nor scaled as Adam",
-    ANY: "any rule",
-}
+LINEAR = ("linear",)
+LINEAR_OR_SCALED = ("linear", "elementwise", "scaled")
+KNOWN = (*LINEAR_OR_SCALED, "none")
+
+
+def misfit(call, kinds):
+    """Return why the rule of a call is none of these kinds."""
+    if call.rule_kind == "elementwise":
+        return f"{call.rule} has other numbers for each gate or unit"
+    if "scaled" in kinds:
+        return f"{call.rule} is neither linear in the input nor scaled as Adam"
+    return f"{call.rule} is not linear in the input"
 
 
 def unfiltered(call):
@@ -153,7 +160,7 @@ NATIVE = Kernel(
     dtypes=("float32",),
     recurrences=("lstm", "gru", "elman", "modrelu"),
     rule_kinds=KNOWN,
-    learned_rules=False,
+    learned_rules="constant",
     transforms=False,
     reasons=unfit,
 )
@@ -190,7 +197,7 @@ TORCH_DRIVEN = Kernel(
     devices=("gpu",),
     recurrences=("lstm", "gru", "elman"),
     rule_kinds=LINEAR_OR_SCALED,
-    learned_rules=False,
+    learned_rules="constant",
     transforms=False,
     fused=True,
 )
@@ -203,7 +210,7 @@ STOCK_DRIVEN = Kernel(
     dtypes=("float32", "float16", "bfloat16"),
     recurrences=("lstm", "gru"),
     rule_kinds=LINEAR_OR_SCALED,
-    learned_rules=False,
+    learned_rules="constant",
     fused=True,
     reasons=unbuilt,
 )
@@ -215,7 +222,7 @@ TORCH_GRADIENT = Kernel(
     dtypes=FLOAT,
     recurrences=RECURRENCES,
     rule_kinds=KNOWN,
-    learned_rules=False,
+    learned_rules="constant",
     transforms=False,
     reasons=extreme,
 )

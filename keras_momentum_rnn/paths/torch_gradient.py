@@ -8,9 +8,12 @@ autograd from the cell's own steps. Everything is time-major: `(time, batch, siz
 from dataclasses import dataclass
 
 import torch
+from keras import ops
 
-from keras_momentum_rnn.paths.filtered import unmasked
+from keras_momentum_rnn.paths.filtered import filtered_before, unmasked
 from keras_momentum_rnn.paths.masks import spread_out
+from keras_momentum_rnn.paths.torch_again import differentiable_gradients
+from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
 from keras_momentum_rnn.paths.torch_nested import Nested
 from keras_momentum_rnn.paths.torch_recurrences import (
     GRU,
@@ -75,23 +78,32 @@ def run_time_major(cell, training, x, states, steps):
         at the samples' ends.
     """
     project, counters = cell.projection(training), []
+    filters = filtered_before(cell.rule)
     weights = [None if w is None else cell.to_slot_dtype(w) for w in cell.recurrent_weights()]
     if cell.rule.linear:
         # The loop does not count: what a linear rule's counter will be is known before.
         own, (v, *counters) = cell.split(states)
-        states = [*own, v]
+        states = own if filters else [*own, v]
+    if filters:
+        mu, s = (
+            ops.convert_to_tensor(n, v.dtype).expand(cell.drive_width)
+            for n in cell.rule.coefficients(None)
+        )
     rows = max(CHUNK_ROWS, CHUNK_SIZE // cell.drive_width)
     chunk = max(1, rows // max(1, x.shape[1]))
     outputs = []
     for start in range(0, len(x), chunk):
         u = project(x[start : start + chunk]).contiguous()
         ends = Ends(steps if steps is None else (steps - start).clamp(0, len(u)))
+        if filters:
+            u, v = ElementwiseFilter.apply(ends, s * u, mu, v)
         chunk_of_steps = new_chunk(cell, u, [t + start for t in counters], ends)
         h, *states = CustomGradientLoop.apply(chunk_of_steps, u, *weights, *states)
         outputs.append(h)
     ends = len(x) if steps is None else steps
     counters = [cell.rule.advance_counter(t, ends) for t in counters]
-    return torch.cat(outputs), [*states, *counters]
+    slots = [v, *counters] if filters else counters
+    return torch.cat(outputs), [*states, *slots]
 
 
 @dataclass(frozen=True)
@@ -120,10 +132,14 @@ class Chunk:
         )
         return list(inputs[:first]), list(inputs[first:second]), list(inputs[second:])
 
-    def run_steps(self, u, weights, states):
+    def run_steps(self, u, *inputs):
         """Return h at all steps and the final states, by operations that autograd records."""
-        step = self.cell.step_from_projection(weights=weights)
-        states, outputs = [*states, *self.counters], []
+        weights, own, slots = self.split(inputs)
+        if filtered_before(self.cell.rule):
+            step = self.cell.recurrence(weights=weights)
+        else:
+            step = self.cell.step_from_projection(weights=weights)
+        states, outputs = [*own, *slots, *self.counters], []
         for t, u_t in enumerate(u.unbind()):
             new_states = step(u_t, states)
             if self.ends.steps is not None:
@@ -143,7 +159,7 @@ def new_chunk(cell, u, counters, ends):
         recurrence = ReleasedLSTM(*per_step(rule, u, *counters))
     elif rule.scaled:
         by_hand = Scaled(*rule.scaling, rule.beta, rule.epsilon)
-    elif rule.linear:
+    elif rule.linear and not filtered_before(rule):
         by_hand = Momentum(*per_step(rule, u, *counters))
     return Chunk(recurrence, by_hand, ends, cell, counters)
 
@@ -195,7 +211,9 @@ class CustomGradientLoop(torch.autograd.Function):
         u, *kept = ctx.saved_tensors
         inputs, kept = kept[: ctx.inputs], kept[ctx.inputs :]
         if torch.is_grad_enabled():
-            return None, *differentiable_gradients(ctx.chunk, u, inputs, [d_outputs, *d_finals])
+            results = [d_outputs, *d_finals]
+            run = ctx.chunk.run_steps
+            return None, *differentiable_gradients(run, [u, *inputs], results)
         recurrence, ends = ctx.chunk.recurrence, ctx.chunk.ends
         weights, _, slots = ctx.chunk.split(inputs)
         count = recurrence.states
@@ -204,16 +222,3 @@ class CustomGradientLoop(torch.autograd.Function):
         )
         du, d_slots = ctx.chunk.rule.backward(u, slots, d_drive, d_finals[count:], ends)
         return None, du, *d_weights, *d_states, *d_slots
-
-
-def differentiable_gradients(chunk, u, inputs, d_results):
-    """Return the gradients of u and the inputs, with a graph of their own, or None each."""
-    weights, own, slots = chunk.split(inputs)
-    results = chunk.run_steps(u, weights, [*own, *slots])
-    tensors = [u, *inputs]
-    wanted = [t for t in tensors if t is not None and t.requires_grad]
-    gradients = torch.autograd.grad(
-        results, wanted, d_results, create_graph=True, allow_unused=True
-    )
-    found = dict(zip(map(id, wanted), gradients))
-    return [found.get(id(t)) for t in tensors]

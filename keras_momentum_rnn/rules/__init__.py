@@ -14,6 +14,7 @@ A rule says by its class which fast paths can run it:
 - `Rule`: anything else. It is stepped.
 """
 
+from keras_momentum_rnn.rules.learned import LearnedMomentum
 from keras_momentum_rnn.rules.named import (
     NAG,
     Adam,
@@ -35,6 +36,7 @@ __all__ = [
     "ScheduledRestart",
     "Adam",
     "RMSProp",
+    "LearnedMomentum",
     "get",
     "register",
 ]

@@ -3,6 +3,7 @@
 import inspect
 import numbers
 import os
+from typing import Any
 
 from keras_momentum_rnn.tasks import addition, copying, pixels, speech, text
 from keras_momentum_rnn.tasks.task import Task
@@ -23,7 +24,7 @@ TASKS = {
 }
 
 
-def load(name, **options):
+def load(name: str, **options: Any) -> Task:
     """Return a task of the papers: its data, loss, score, read-out and chance.
 
     Args:

@@ -2,17 +2,27 @@
 
 import contextlib
 import inspect
+from typing import Any
 
 import keras
+import keras_tuner
 
+from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.layers.registry import available_layers
+from keras_momentum_rnn.rules import Rule
 from keras_momentum_rnn.tuning.values import OF_LAYERS, SEARCHED, ask, checked_spec
 
 # Keyword arguments of every recurrent layer, which some do not list.
 COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
 
 
-def suggest_layer(hp, layers, units, prefix="", **arguments):
+def suggest_layer(
+    hp: keras_tuner.HyperParameters,
+    layers: Layers,
+    units: int | list[int] | tuple[int, int],
+    prefix: str = "",
+    **arguments: Any,
+) -> Any:
     """Return a recurrent layer whose kind, width and hyperparameters a search chooses.
 
     The hyperparameter `layer` says which one; under it stand the hyperparameters of the layers
@@ -32,7 +42,9 @@ def suggest_layer(hp, layers, units, prefix="", **arguments):
             is a list of choices, an interval (low, high) or one value. Unless given,
             `momentum`, `step_size`, `beta`, `restart_period`, `parametrization` and
             `rebase_every` have the range that the rule or the cell declares as `search` in
-            its `hyperparameters`; the others, as `epsilon`, are not searched.
+            its `hyperparameters`; the others, as `epsilon`, are not searched. A `rule` that is
+            a class, as `rules.LearnedMomentum`, is searched: its hyperparameters become those
+            of the layers that take a rule.
 
     Returns:
         The layer, or `None` where `hp` is in a conditional scope that is not active.
@@ -56,6 +68,12 @@ def suggest_layer(hp, layers, units, prefix="", **arguments):
     `paper_trials` lists them.
     """
     classes = layer_classes(layers, "rule" in arguments)
+    rule = arguments.get("rule")
+    of_rule = rule.hyperparameters if isinstance(rule, type) and issubclass(rule, Rule) else {}
+
+    def takes(cls, name):
+        return takes_argument(cls, name) or (name in of_rule and takes_argument(cls, "rule"))
+
     for name, value in arguments.items():
         if name not in COMMON and not any(takes(cls, name) for cls in classes.values()):
             raise ValueError(
@@ -77,10 +95,14 @@ def suggest_layer(hp, layers, units, prefix="", **arguments):
     if chosen is None:
         return None
     cls = classes[chosen]
+    if of_rule and takes_argument(cls, "rule"):
+        numbers = {n: found[n] for n in of_rule if n in found and not takes_argument(cls, n)}
+        found = {n: v for n, v in found.items() if n not in numbers}
+        found["rule"] = rule(**numbers)
     return cls(width, **{n: v for n, v in found.items() if n in COMMON or takes(cls, n)})
 
 
-def takes(cls, argument):
+def takes_argument(cls, argument):
     return argument in inspect.signature(cls).parameters
 
 
@@ -100,7 +122,7 @@ def layer_classes(layers, has_rule):
     for layer in layers:
         cls = known.get(layer) if isinstance(layer, str) else layer
         is_layer = isinstance(cls, type) and issubclass(cls, keras.layers.RNN)
-        if not is_layer or not takes(cls, "units"):
+        if not is_layer or not takes_argument(cls, "units"):
             raise ValueError(
                 f"`layers` must hold classes of recurrent layers with `units`, or some of "
                 f"{sorted(known)}. Received: {layer!r} among layers={layers!r}"

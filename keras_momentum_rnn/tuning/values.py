@@ -9,13 +9,15 @@ from numbers import Real
 
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.layers.registry import our_layers
+from keras_momentum_rnn.rules import LearnedMomentum
 
 LOGIT = "_logit"
 # Of a float, as layers take it: 0.999, not what is left of it by the logit and its inverse.
 DIGITS = 6
 
-# The hyperparameters of layers, as their rules and cells declare them.
-OF_LAYERS = {
+# The hyperparameters of layers, as their rules and cells declare them. No layer names the
+# learned momentum as its rule, but a search may be told to.
+OF_LAYERS = LearnedMomentum.hyperparameters | {
     name: hyperparameter
     for layer in our_layers().values()
     for name, hyperparameter in layer.hyperparameters.items()

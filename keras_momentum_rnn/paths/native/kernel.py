@@ -62,11 +62,14 @@ class Equation:
         numbers = map(np.float32, (self.gain, self.factor, self.beta, self.epsilon))
         return Numbers(KINDS[self.kind], flat(self.mu), row, *numbers)
 
-    def shape(self, batch, time, features, units):
+    def shape(self, batch, time, features, units, driven=False):
         padded = padded_width(units)
         wide, kept = GATES[self.cell] * padded, KEPT[self.cell] * padded
         every = max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide))
-        return Shape(CELLS[self.cell], batch, time, features, units, padded, wide, kept, every)
+        features = wide if driven else features
+        return Shape(
+            CELLS[self.cell], batch, time, features, units, padded, wide, kept, every, driven
+        )  # fmt: skip
 
     def kept_shapes(self, batch, time, units, keeps=True):
         """Return the shapes of the arrays of `Kept`."""
@@ -148,6 +151,11 @@ def groups(samples, most):
     return [(a, b - a) for a, b in itertools.pairwise(cuts)]
 
 
+def is_drive(W):
+    """Return whether x is the drive already: then W has no rows."""
+    return len(W) == 0
+
+
 def packed_weights(W, b, U, side, shape):
     W, U = (packed(by_gate(a, shape.units)) for a in (W, U))
     return Weights(W, bias(b, shape.units, shape), U, bias(side, shape.units, shape))
@@ -158,7 +166,7 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
 
     Args:
         equation: `Equation`.
-        x: float32 array `(batch, time, features)`.
+        x: float32 array `(batch, time, features)`, or the drive, where the kernel has no rows.
         weights: list of the kernel, its bias or None, the recurrent kernel, and the bias that
             is outside of the rule or None; of "modrelu" that of its function.
         states: list of the cell's own states, `(batch, units)`, and the slots that the rule
@@ -172,8 +180,10 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
         sample's end.
     """
     batch, time, features = x.shape
-    units = weights[2].shape[0]
-    shape, numbers = equation.shape(batch, time, features, units), equation.numbers()
+    units, driven = weights[2].shape[0], is_drive(weights[0])
+    shape = equation.shape(batch, time, features, units, driven)
+    numbers = equation.numbers()
+    x = by_gate(x, units) if driven else x
     if kept is None:
         outputs, *shapes = equation.kept_shapes(batch, time, units, keeps)
         kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
@@ -217,8 +227,11 @@ def backward(
     """
     batch, time, features = x.shape
     W, _, U, _ = weights
-    units = U.shape[0]
-    shape, numbers = equation.shape(batch, time, features, units), equation.numbers()
+    units, driven = U.shape[0], is_drive(W)
+    shape = equation.shape(batch, time, features, units, driven)
+    numbers, result = equation.numbers(), dx
+    if driven:
+        x, dx = by_gate(x, units), None
     Wt, Ut = (packed(padded_columns(by_gate(a, units).T, padded_width(len(a)))) for a in (W, U))
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
     gradients = padded_states(given, equation, shape)
@@ -234,7 +247,7 @@ def backward(
         flat(d_outputs) if has_d_outputs else flat(dx[:0]), has_d_outputs,
         States(*(g.reshape(-1) for g in gradients)), dx.reshape(-1), wants_dx,
     )  # fmt: skip
-    widths = features, 1, units, 1
+    widths = len(W), 1, units, 1
 
     def run(samples):
         sums = Sums(*(np.zeros(n * shape.wide, np.float32) for n in widths))
@@ -247,6 +260,10 @@ def backward(
     sums = [sum(part[1:], part[0]).reshape(-1, shape.wide) for part in zip(*parts)]
     d_W, d_b, d_U, d_side = (from_gates(s, units) for s in sums)
     d_states = own_shapes(gradients, equation, len(states), shape)
+    if driven and wants_dx:
+        dx = from_gates(dx, units)
+        if result is not None:
+            result[...] = dx
     return dx if wants_dx else None, [d_W, d_b[0], d_U, d_side[0]], d_states
 
 

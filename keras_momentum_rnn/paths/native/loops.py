@@ -39,7 +39,10 @@ from keras_momentum_rnn.paths.native.vectors import WIDTH
 
 
 class Shape(NamedTuple):
-    """`every`: v and m of a scaled rule are kept before so many steps; `kept`: see `cells`."""
+    """`every`: v and m of a scaled rule are kept before so many steps; `kept`: see `cells`.
+
+    Where `driven`, x is the drive, padded gate by gate, and W does nothing.
+    """
 
     cell: int
     batch: int
@@ -50,6 +53,7 @@ class Shape(NamedTuple):
     wide: int
     kept: int
     every: int
+    driven: bool
 
 
 class Numbers(NamedTuple):
@@ -109,7 +113,12 @@ class Sums(NamedTuple):
 
 @njit(forceinline=True)
 def project(u, i, x, weights, t, shape, first, rows):
-    """u = W x + b of a step."""
+    """u = W x + b of a step, or x, the drive."""
+    if shape.driven:
+        for r in range(rows):
+            at = ((first + r) * shape.time + t) * shape.wide
+            copy(u, i + r * shape.wide, x, at, shape.wide)
+        return
     for r in range(rows):
         copy(u, i + r * shape.wide, weights.b, 0, shape.wide)
     add_packed_product(
@@ -223,7 +232,7 @@ def backward(
     dy = np.zeros(ring * rows * row, np.float32)
     du = np.zeros(ring * rows * row, np.float32) if apart else dy
     h_ring = np.zeros(ring * rows * padded, np.float32)
-    x_ring = np.zeros(ring * rows * features, np.float32)
+    x_ring = np.zeros(WIDTH if shape.driven else ring * rows * features, np.float32)
     dh = np.zeros(rows * padded, np.float32)
     dx_step = np.zeros(rows * padded_x, np.float32)
     chunk = every * rows * wide if scaled else WIDTH
@@ -258,7 +267,8 @@ def backward(
             sample, i, j = first + r, (now + r) * row, (first + r) * wide
             state, h_before = sample * padded, (now + r) * padded
             at = (sample * time + t) * features
-            copy_ragged(x_ring, (now + r) * features, x, at, features)
+            if not shape.driven:
+                copy_ragged(x_ring, (now + r) * features, x, at, features)
             if t == 0:
                 copy(h_ring, h_before, h_first, state, padded)
             else:
@@ -300,7 +310,10 @@ def backward(
                     d_drive, du, i, u, v_all, r_all, at, gradients.v, gradients.m, j, wide,
                     numbers,
                 )  # fmt: skip
-        if wants_dx:
+        if wants_dx and shape.driven:
+            for r in range(rows):
+                copy(dx, ((first + r) * time + t) * wide, du, (now + r) * row, wide)
+        elif wants_dx:
             clear(dx_step, 0, rows * padded_x)
             add_packed_product(
                 dx_step, 0, padded_x, du, now * row, row, Wt, rows, padded_x, wide
@@ -311,7 +324,8 @@ def backward(
         if slot == ring - 1 or t == 0:
             count = (slot + 1) * rows
             add_product(sums.U, wide, h_ring, padded, dy, row, units, wide, count)
-            add_product(sums.W, wide, x_ring, features, du, row, features, wide, count)
+            if not shape.driven:
+                add_product(sums.W, wide, x_ring, features, du, row, features, wide, count)
             for r in range(count):
                 add_to(sums.b, 0, du, r * row, wide)
                 if shape.cell != MODRELU:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import keras
 from keras import ops
 
-from keras_momentum_rnn.paths.filtered import unmasked
-from keras_momentum_rnn.paths.masks import spread_out
+from keras_momentum_rnn.paths.filtered import filtered_before, unmasked
+from keras_momentum_rnn.paths.masks import at, spread_out
 from keras_momentum_rnn.paths.native.kernel import Equation
 from keras_momentum_rnn.paths.steps import scan_steps
 
@@ -33,14 +33,19 @@ class Problem:
     def run_steps(self, x, W, b, U, side, *states):
         """Run the cell's own steps. Return h at all times and the final states.
 
+        Where W has no rows, x is the drive, and the states are the cell's own.
         They are operations that every derivative and transform knows.
         """
-        u = x @ W if b is None else x @ W + b
+        driven = W.shape[0] == 0
+        u = x if driven else x @ W if b is None else x @ W + b
         mask = None
         if self.lengths is not None:
             time = ops.arange(ops.shape(x)[1], dtype="int32")
             mask = time < ops.expand_dims(self.lengths, 1)
-        step = self.cell.step_from_projection(weights=[U, side])
+        if driven:
+            step = self.cell.recurrence(weights=[U, side])
+        else:
+            step = self.cell.step_from_projection(weights=[U, side])
         outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=mask)
         return outputs, finals[: len(states)]
 
@@ -56,25 +61,45 @@ def run_native(cell, sequence, plan):
     Returns:
         h at all times, `(batch, time, units)`, and the final states.
     """
-    x, mask = sequence.x, sequence.mask
+    x, mask, rule = sequence.x, sequence.mask, cell.rule
     if sequence.training and cell.dropout:
         x = x * ops.expand_dims(cell.get_dropout_mask(x[:, 0]), 1)
     x, steps = unmasked(x, mask)
-    states, counters = sequence.states, []
-    if cell.rule.linear:
+    states, counters, slots = sequence.states, [], []
+    weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
+    weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
+    if filtered_before(rule):
+        states, (first,) = cell.split(states)
+        x = filtered_drive(cell, x, first)
+        weights[:2] = ops.zeros((0, cell.drive_width), dtype=x.dtype), None
+        slots = [at(x, steps, first)]
+    elif rule.linear:
         own, (v, *counters) = cell.split(states)
         states = [*own, v]
     lengths = None if mask is None else steps[:, 0]
     problem = Problem(cell, *equation_and_mu(cell, x, counters), counters, lengths)
-    weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
-    weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
     outputs, finals = operation()(problem, x, weights, states)
     counters = [cell.rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in counters]
     if not sequence.all_outputs:
         outputs = ops.expand_dims(finals[0], 1)
     elif mask is not None:
         outputs = spread_out(outputs, sequence.states[0], mask)
-    return outputs, [*finals, *counters]
+    return outputs, [*finals, *slots, *counters]
+
+
+def filtered_drive(cell, x, first):
+    """Return the drive of all times of a rule that is filtered before the loop."""
+    project = cell.projection()
+    mu, s = (ops.convert_to_tensor(n, dtype=x.dtype) for n in cell.rule.coefficients(None))
+    if keras.config.backend() == "torch":
+        from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
+        from keras_momentum_rnn.paths.torch_gradient import Ends
+
+        u = s * project(x.transpose(0, 1))
+        v, _ = ElementwiseFilter.apply(Ends(None), u, mu.expand(u.shape[-1]), first)
+        return v.transpose(0, 1)
+    drive, _ = scan_steps(lambda u, v: [mu * v[0] + s * u], project(x), [first])
+    return drive
 
 
 def operation():
@@ -90,7 +115,7 @@ def equation_and_mu(cell, x, counters):
         mu, gain, factor = rule.scaling
         equation = Equation(name, "scaled", gain, factor, rule.beta, rule.epsilon)
         return equation, ops.full((1, 1), mu, dtype="float32")
-    if not rule.linear:
+    if not rule.linear or filtered_before(rule):
         return Equation(name), ops.zeros((1, 1), dtype="float32")
     time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
     mu, gain = rule.coefficients(*[t + time for t in counters] or [None])

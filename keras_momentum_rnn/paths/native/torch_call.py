@@ -3,6 +3,7 @@
 import torch
 
 from keras_momentum_rnn.paths.native import kernel
+from keras_momentum_rnn.paths.torch_again import differentiable_gradients
 
 
 @torch.compiler.disable
@@ -37,7 +38,12 @@ class NativeCell(torch.autograd.Function):
     def backward(ctx, *d_results):
         outputs, *inputs = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return None, *differentiable_gradients(ctx.problem, inputs, d_results)
+
+            def run(*inputs):
+                outputs, finals = ctx.problem.run_steps(*inputs)
+                return [outputs, *finals]
+
+            return None, *differentiable_gradients(run, inputs, d_results)
         x, W, b, U, side, *states = map(array, inputs)
         equation, lengths, kept = ctx.arrays
         d_outputs, *d_finals = map(array, d_results)
@@ -49,17 +55,3 @@ class NativeCell(torch.autograd.Function):
             torch.from_numpy(d) if needed else None
             for d, needed in zip([dx, *d_weights, *d_states], ctx.needs_input_grad[1:])
         )
-
-
-def differentiable_gradients(problem, inputs, d_results):
-    """Return the gradients of the inputs, with a graph of their own, or None each."""
-    outputs, finals = problem.run_steps(*inputs)
-    results, d_results = zip(
-        *((r, d) for r, d in zip([outputs, *finals], d_results) if d is not None)
-    )
-    wanted = [t for t in inputs if t is not None and t.requires_grad]
-    gradients = torch.autograd.grad(
-        results, wanted, d_results, create_graph=True, allow_unused=True
-    )
-    found = dict(zip(map(id, wanted), gradients))
-    return [found.get(id(t)) for t in inputs]

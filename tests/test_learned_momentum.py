@@ -1,0 +1,425 @@
+"""The rule that learns its momentum: its start, its gradients on every path, its files."""
+
+import keras
+import numpy as np
+import pytest
+from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from keras import ops
+from masks import MASKS
+
+import keras_momentum_rnn as kmr
+import keras_momentum_rnn.convert
+from keras_momentum_rnn import diagnostics, rules
+from keras_momentum_rnn.paths.filtered import CHUNK
+from keras_momentum_rnn.paths.native.ready import SWITCH
+
+PER = ("scalar", "gate", "unit")
+LAYERS = {
+    "LSTM": (kmr.RuleLSTM, kmr.MomentumLSTM, {}),
+    "GRU": (kmr.RuleGRU, kmr.MomentumGRU, {}),
+    "RNN": (kmr.RuleRNN, kmr.MomentumRNN, {}),
+    "hidden": (kmr.RuleRNN, kmr.MomentumRNN, {"parameterization": "hidden"}),
+    "DTRIV": (kmr.RuleDTRIV, kmr.MomentumDTRIV, {}),
+    "MCRM": (kmr.MCRM, None, {}),
+}
+X = normal(np.random.default_rng(2), 3, 9, 2)
+GATES = {"LSTM": 4, "MCRM": 4, "GRU": 3}
+
+
+def learned(name, units=5, rule=None, **options):
+    cls, _, own = LAYERS[name]
+    return cls(units, rule=rule or rules.LearnedMomentum(per="unit"), **own, **options)
+
+
+def fixed(name, momentum, step_size, units=5):
+    _, cls, own = LAYERS[name]
+    if cls is None:
+        return kmr.MCRM(units, rule=rules.HeavyBall(momentum, step_size))
+    return cls(units, momentum=momentum, step_size=step_size, **own)
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
+@pytest.mark.parametrize("per", PER)
+@pytest.mark.parametrize("name", LAYERS)
+def test_it_starts_as_heavy_ball(name, per, tied):
+    rule = rules.LearnedMomentum(0.8, 0.3, per=per, tied=tied)
+    ours, plain = learned(name, rule=rule), fixed(name, 0.8, 0.3)
+    for layer in (ours, plain):
+        layer.build(X.shape)
+    randomise(plain, np.random.default_rng(0))
+    assign(ours, {w.path.split("/", 1)[1]: w for w in plain.weights})
+    assert_close(run(ours, X)[0], run(plain, X)[0], tolerance=1e-6)
+    gates = GATES.get(name, 1)
+    shape = {"scalar": (), "gate": (gates,), "unit": (5 * gates,)}[per]
+    assert [getattr(ours.cell.rule, n).shape for n in rule.weight_names] == [shape, shape]
+
+
+def assign(layer, weights):
+    """Give a layer the weights of another by their paths within it."""
+    for weight in layer.weights:
+        name = weight.path.split("/", 1)[1]
+        if name in weights:
+            weight.assign(weights.pop(name))
+    assert not weights
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "bfloat16", "float64"])
+def test_its_numbers_are_as_exact_as_the_slots(dtype):
+    ours, plain = (
+        cls(5, dtype=dtype, recurrent_initializer="glorot_uniform", **numbers)
+        for cls, numbers in (
+            (kmr.RuleLSTM, {"rule": rules.LearnedMomentum(0.99, 0.3, "unit")}),
+            (kmr.MomentumLSTM, {"momentum": 0.99, "step_size": 0.3}),
+        )
+    )
+    for layer in (ours, plain):
+        layer.build(X.shape)
+    plain.set_weights(ours.get_weights()[:3])
+    wide = "float64" if dtype == "float64" else "float32"
+    # Two paths, and h is rounded to half precision at each step.
+    assert_close(run(ours, X)[0], run(plain, X)[0], 1e-12 if dtype == "float64" else 2e-2)
+    assert ours.cell.rule.momentum_logit.dtype == wide
+
+
+@pytest.mark.parametrize("momentum", [0.0, 1e-5, 0.05, 0.999, 0.9999999])
+@pytest.mark.parametrize("step_size", [1e-30, 1e-3, 1.0, 1e3, 1e30])
+@pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
+def test_the_first_numbers_are_those_given(momentum, step_size, tied):
+    layer = learned("RNN", rule=rules.LearnedMomentum(momentum, step_size, tied=tied))
+    layer.build(X.shape)
+    mu, s = map(array, layer.cell.rule.coefficients(None))
+    np.testing.assert_allclose(mu, momentum, rtol=1e-6, atol=6e-8)
+    # A float32 next to 1 has 24 bits for what is left of it.
+    np.testing.assert_allclose(s, step_size, rtol=3e-5)
+
+
+def test_spread_is_uniform_in_the_logarithm_of_the_time_scale():
+    rule = rules.LearnedMomentum(0.6, 0.5, per="unit", spread=(0.0, 0.99), tied=True, seed=1)
+    first, again, other = (
+        learned("LSTM", 500, rule=rules.LearnedMomentum(**{**rule.get_config(), "seed": seed}))
+        for seed in (1, 1, 2)
+    )
+    for layer in (first, again, other):
+        layer.build((None, None, 2))
+    mu, s = map(array, first.cell.rule.coefficients(None))
+    quantiles = np.quantile(np.log(1 / (1 - mu)) / np.log(100), [0, 0.25, 0.5, 0.75, 1])
+    np.testing.assert_allclose(quantiles, [0, 0.25, 0.5, 0.75, 1], atol=0.04)
+    np.testing.assert_allclose(s, 0.5 / 0.4 * (1 - mu), rtol=1e-4)
+    assert np.array_equal(mu, array(again.cell.rule.coefficients(None)[0]))
+    assert not np.allclose(mu, array(other.cell.rule.coefficients(None)[0]))
+
+
+@pytest.mark.parametrize(
+    "numbers, message",
+    [
+        ({"momentum": 1.0}, r"`momentum` must be a number in \[0, 1\)"),
+        ({"momentum": -0.1}, "`momentum` must be"),
+        ({"step_size": 0.0}, "`step_size` must be"),
+        ({"per": "layer"}, "`per` must be one of"),
+        ({"tied": 1}, "`tied` must be one of"),
+        ({"spread": (0.9, 0.1)}, "`spread` must be an interval"),
+        ({"spread": (0.1, 1.0)}, "`spread` must be a number in"),
+        ({"spread": 0.5}, "`spread` must be an interval"),
+        ({"seed": 0.5}, "`seed` must be an integer"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        rules.LearnedMomentum(**numbers)
+
+
+def steps_of(rule, x, first):
+    """v at all times by the equation, in float64."""
+    a, c = (array(getattr(rule, n)).astype("float64") for n in rule.weight_names)
+    mu, s = 1 / (1 + np.exp(-a)), np.log1p(np.exp(c))
+    s = s * (1 - mu) if rule.tied else s
+    if rule.per == "gate":
+        mu, s = (np.repeat(n, x.shape[-1] // len(n)) for n in (mu, s))
+    v, found = first, []
+    for u in np.moveaxis(x.astype("float64"), 1, 0):
+        v = mu * v + s * u
+        found.append(v)
+    return np.stack(found, 1)
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
+@pytest.mark.parametrize("per", PER)
+def test_a_step_is_its_equation(per, tied):
+    rng = np.random.default_rng(3)
+    layer = learned("LSTM", rule=rules.LearnedMomentum(per=per, tied=tied))
+    layer.build(X.shape)
+    randomise(layer, rng)
+    x, slots = normal(rng, 3, 9, 20), [ops.convert_to_tensor(normal(rng, 3, 20))]
+    expected = steps_of(layer.cell.rule, x, array(slots[0]))
+    for t in range(9):
+        drive, slots = layer.cell.rule.update(ops.convert_to_tensor(x[:, t]), slots)
+        assert_close(array(drive), expected[:, t], tolerance=1e-6)
+
+
+# The paths
+
+
+@pytest.fixture(params=["native", "cpu", "gpu"])
+def device(request, monkeypatch):
+    """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
+    if request.param == "native":
+        pytest.importorskip("numba", reason="the native kernel needs it")
+        monkeypatch.delenv(SWITCH, raising=False)
+    else:
+        monkeypatch.setenv(SWITCH, "0")
+    seen = "gpu" if request.param == "gpu" else "cpu"
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: seen)
+    if BACKEND == "torch":
+        for name in ("CHUNK_SIZE", "CHUNK_ROWS"):
+            monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_gradient.{name}", 24)
+    return request.param
+
+
+TIME = CHUNK + 7
+# Options of a layer, whether the call is given slots, and its mask.
+CALLS = {
+    "plain": ({}, False, None),
+    "holes": ({}, False, "holes"),
+    "slots": ({}, True, "dead_row"),
+    "dropout": ({"dropout": 0.4}, False, None),
+    "backwards": ({"go_backwards": True}, False, "holes"),
+}
+ROWS = [
+    *((name, per, "holes") for name in ("LSTM", "GRU", "RNN") for per in PER),
+    *((name, "unit", "slots") for name in LAYERS),
+    *(("LSTM", "unit", call) for call in CALLS if call not in ("holes", "slots")),
+    ("LSTM", "scalar", "slots"),
+    ("LSTM", "gate", "slots"),
+]
+
+
+def pair(name, per, dtype="float32", **options):
+    """Two layers alike, the second of which steps."""
+    options = {"return_sequences": True, "return_state": True, **options}
+    if name != "MCRM":
+        options["seed"] = 3
+    layers = [
+        learned(name, rule=rules.LearnedMomentum(per=per), dtype=dtype, **options)
+        for _ in range(2)
+    ]
+    for layer in layers:
+        layer.build((3, TIME, 2))
+    randomise(layers[0], np.random.default_rng(0))
+    layers[1].set_weights(layers[0].get_weights())
+    # As `use_cudnn=False`, which layers of the Elman kind do not take.
+    layers[1].use_cudnn = False
+    return layers
+
+
+def assert_equal(layers, call, tolerance=1e-5):
+    _, slots, mask = call
+    rng = np.random.default_rng(1)
+    x, sizes = normal(rng, 3, TIME, 2), layers[0].state_size
+    kwargs = {"training": True}
+    if mask is not None:
+        kwargs["mask"] = MASKS[mask](3, TIME)
+    states = [normal(rng, 3, size) for size in sizes] if slots else None
+    cotangents = [normal(rng, 3, TIME, 5), *(normal(rng, 3, size) for size in sizes)]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, states, **kwargs) for layer in layers
+    )
+    for actual, expected in zip(fast, exact, strict=True):
+        assert_close(actual, expected, tolerance)
+    assert set(by_fast) == set(by_step) >= set(rules.LearnedMomentum.weight_names)
+    for name, expected in by_step.items():
+        assert_close(by_fast[name], expected, 10 * tolerance)
+
+
+NATIVE, FUSED = ("LSTM", "GRU", "RNN", "DTRIV"), ("LSTM", "GRU", "RNN")
+
+
+def path_of(device, name, per, slots):
+    """The path that the plan must choose, worked out by hand."""
+    filterable = per == "scalar" and not slots and name in FUSED
+    if name == "hidden":
+        return "step"
+    if device == "native" and name in NATIVE:
+        return "native"
+    if BACKEND == "torch":
+        if filterable:
+            return "fused"
+        on_gpu = device == "gpu" and name in FUSED
+        return "drive" if on_gpu else "custom_gradient"
+    if device == "gpu" and name in ("LSTM", "GRU"):
+        if filterable:
+            return "fused"
+        return "step" if per == "scalar" else "drive"
+    return "filter" if filterable or (per, slots) == ("scalar", False) else "step"
+
+
+@pytest.mark.parametrize(("name", "per", "call"), ROWS)
+def test_every_path_equals_the_steps(name, per, call, device):
+    options, slots, _ = CALLS[call]
+    if device != "cpu" and name not in (NATIVE if device == "native" else FUSED):
+        pytest.skip("the same path on every device")
+    layers = pair(name, per, **options)
+    plan = layers[0].plan(training=True, slots=slots, mask=call != "plain")
+    assert plan.path == path_of(device, name, per, slots)
+    if plan.path != "step":
+        assert_equal(layers, CALLS[call])
+    elif per != "scalar" and name in FUSED:
+        assert "LearnedMomentum has other numbers for each gate or unit" in plan.reason
+
+
+class Comb(rules.LinearRule):
+    """Every other number of the drive has a longer memory; nothing is learned."""
+
+    shared = False
+
+    def coefficients(self, t):
+        return ops.convert_to_tensor([0.5, 0.9, 0.5, 0.9, 0.5], dtype="float32"), 0.8
+
+
+class Drifting(Comb):
+    """One that counts has no path but the steps."""
+
+    counts = True
+
+
+def test_numbers_that_differ_need_not_be_learned(device):
+    x = normal(np.random.default_rng(0), 2, TIME, 2)
+    layer = kmr.RuleRNN(5, rule=Comb(), return_sequences=True)
+    layer.build(x.shape)
+    on_torch = {"gpu": "drive", "cpu": "custom_gradient", "native": "native"}
+    assert layer.plan().path == (on_torch[device] if BACKEND == "torch" else "step")
+    expected = run(layer, x)[0]
+    layer.use_cudnn = False
+    assert layer.plan().path == "step"
+    assert_close(expected, run(layer, x)[0], tolerance=1e-6)
+    assert kmr.RuleRNN(5, rule=Drifting()).plan(features=2).path == "step"
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has gradients by hand of its own")
+@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+def test_second_derivatives_are_those_of_the_steps(device):
+    import torch
+
+    dtype = "float32" if device == "native" else "float64"
+    layers, found = pair("GRU", "unit", dtype), []
+    rng = np.random.default_rng(1)
+    x, cotangent = normal(rng, 3, TIME, 2), torch.tensor(normal(rng, 3, TIME, 5))
+    weights = [[w.value for w in layer.trainable_weights] for layer in layers]
+    path = "native" if device == "native" else "custom_gradient"
+    assert layers[0].plan(slots=True, training=True).path == path
+    cast = getattr(torch, dtype)
+    states = [torch.tensor(normal(rng, 3, size)).to(cast) for size in layers[0].state_size]
+    for layer, values in zip(layers, weights):
+        outputs = layer(torch.tensor(x).to(cast), initial_state=states)[0]
+        first = torch.autograd.grad((outputs * cotangent).sum(), values, create_graph=True)
+        penalty = sum((g * g).sum() for g in first)
+        found.append([g.numpy() for g in torch.autograd.grad(penalty, values)])
+    for actual, expected in zip(*found, strict=True):
+        assert_close(actual, expected, 1e-3 if device == "native" else 1e-10)
+
+
+# Files, conversion, training
+
+
+def test_a_saved_model_goes_on_as_it_was(tmp_path):
+    rule = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
+    model = keras.Sequential(
+        [keras.Input((None, 2)), keras.layers.Bidirectional(learned("LSTM", rule=rule))]
+    )
+    randomise(model.layers[0].forward_layer, np.random.default_rng(0))
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.layers[0].forward_layer.rule.get_config() == rule.get_config()
+    assert_close(again.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
+    config = keras.saving.serialize_keras_object(rule)
+    assert config["registered_name"] == "keras_momentum_rnn>LearnedMomentum"
+    assert rules.get(config).get_config() == rule.get_config()
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+def test_a_layer_of_keras_starts_at_momentum_0(name):
+    plain = {"LSTM": keras.layers.LSTM, "GRU": keras.layers.GRU, "RNN": keras.layers.SimpleRNN}
+    plain = plain[name](5, return_sequences=True)
+    x = normal(np.random.default_rng(0), 3, 200, 2)
+    plain.build(x.shape)
+    rule = rules.LearnedMomentum(0.0, 1.0, per="unit")
+    ours = kmr.convert.from_keras(plain, LAYERS[name][0], rule=rule)
+    assert_close(run(ours, x)[0], run(plain, x)[0], tolerance=1e-6)
+    with pytest.warns(UserWarning, match="LearnedMomentum"):
+        kmr.convert.to_keras(ours)
+    with pytest.raises(ValueError, match="without such a filter"):
+        kmr.convert.to_keras(ours, exact=True)
+
+
+def trained(optimizer, frozen=None, epochs=3, **rule):
+    layer = learned("LSTM", rule=rules.LearnedMomentum(**rule))
+    model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
+    before = [array(getattr(layer.cell.rule, n)).copy() for n in layer.cell.rule.weight_names]
+    if frozen:
+        getattr(layer.cell.rule, frozen).trainable = False
+    model.compile(optimizer, "mse")
+    model.fit(X, np.ones((3, 1)), epochs=epochs, verbose=0)
+    after = [array(getattr(layer.cell.rule, n)) for n in layer.cell.rule.weight_names]
+    return dict(zip(layer.cell.rule.weight_names, zip(before, after)))
+
+
+@pytest.mark.parametrize("frozen", [None, *rules.LearnedMomentum.weight_names])
+def test_training_moves_what_is_not_frozen(frozen):
+    for name, (before, after) in trained("adam", frozen, per="unit").items():
+        assert np.array_equal(before, after) == (name == frozen)
+
+
+@pytest.mark.parametrize("excluded", [False, True], ids=["decayed", "excluded"])
+def test_weight_decay_leaves_alone_what_is_excluded(excluded):
+    # Without a learning rate that the gradient could use, only the decay would move a weight.
+    optimizer = keras.optimizers.AdamW(1e-3, weight_decay=300.0, epsilon=1e6)
+    if excluded:
+        optimizer.exclude_from_weight_decay(var_names=rules.LearnedMomentum.weight_names)
+    moved = trained(optimizer, momentum=0.9, step_size=0.2, per="gate", epochs=1)
+    for before, after in moved.values():
+        np.testing.assert_allclose(after, before * (1 if excluded else 0.7), rtol=1e-4)
+
+
+def test_time_scales_are_seen_while_they_are_learned():
+    layer = learned("GRU", rule=rules.LearnedMomentum(0.75, 0.5, per="unit"))
+    model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    noted = diagnostics.TimeScales(layer, every=2)
+    model.fit(X, np.ones((3, 1)), epochs=4, verbose=0, callbacks=[noted])
+    assert list(noted.found) == ["start", "epoch 2", "epoch 4"]
+    start, end = noted.found["start"], noted.found["epoch 4"]
+    assert {n: a.shape for n, a in start.items()} == dict.fromkeys(start, (3, 5))
+    for name, first in (("momentum", 0.75), ("step_size", 0.5), ("time_scale", 4.0)):
+        np.testing.assert_allclose(start[name], first, rtol=1e-6)
+        assert np.abs(end[name] - first).mean() > 1e-2
+    mu = array(layer.cell.rule.coefficients(None)[0])
+    np.testing.assert_allclose(end["momentum"].ravel(), mu, rtol=1e-6)
+    np.testing.assert_allclose(end["time_scale"], 1 / (1 - end["momentum"]), rtol=1e-5)
+    with pytest.raises(ValueError, match="must have the rule"):
+        diagnostics.time_scales(built(kmr.MomentumGRU(5)))
+
+
+@pytest.mark.parametrize(("per", "shape"), [("scalar", (1, 1)), ("gate", (4, 1))])
+def test_time_scales_that_are_shared(per, shape):
+    rule = rules.LearnedMomentum(0.9, 0.5, per=per, tied=True)
+    maps = diagnostics.time_scales(built(learned("LSTM", rule=rule)))
+    assert {a.shape for a in maps.values()} == {shape}
+    np.testing.assert_allclose(maps["step_size"], 0.5, rtol=1e-5)
+
+
+def built(layer):
+    layer.build(X.shape)
+    return layer
+
+
+def test_the_picture_says_what_was_found():
+    pytest.importorskip("matplotlib", reason="it draws")
+    start = {"time_scale": np.full((4, 3), 2.5)}
+    end = {"time_scale": np.geomspace(1, 100, 12).reshape(4, 3)}
+    (axes,) = diagnostics.plot_time_scales({"start": start, "epoch 9": end}).axes
+    assert axes.get_title() == "Median time scale: 2.5 steps (start), 10 (epoch 9)"
+    _, line = axes.lines
+    np.testing.assert_allclose(line.get_ydata(), np.geomspace(1, 100, 12))
+    one = diagnostics.plot_time_scales({"scalar": {"time_scale": np.full((1, 1), 3.0)}})
+    assert "scalar: half of the momenta remember 3 steps" in one.axes[0].get_title()
+    with pytest.raises(ValueError, match="at least one layer"):
+        diagnostics.plot_time_scales({})
