@@ -140,16 +140,67 @@ def onnx_half(path):
     import onnx as onnx_package
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    half = convert_float_to_float16(onnx_package.load(path), keep_io_types=True)
+    half = convert_float_to_float16(with_fixed_weights(path), keep_io_types=True)
     onnx_package.save(half, path)
 
 
 def onnx_int8(path):
+    import onnx as onnx_package
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    onnx_package.save(with_fixed_weights(path), path)
     quantize_dynamic(
         path, path, weight_type=QuantType.QInt8, extra_options={"EnableSubgraph": True}
     )
+    model = onnx_package.load(path)
+    # The weights of before are left in the file.
+    read = read_in(model)
+    kept = [weight for weight in model.graph.initializer if weight.name in read]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    onnx_package.save(model, path)
+
+
+def with_fixed_weights(path):
+    """Return the model of a file whose loops read their weights, and do not carry them.
+
+    tf2onnx hands weights from step to step as states, and a state is not quantised.
+    """
+    import onnx as onnx_package
+
+    model = onnx_package.load(path)
+    for loop in [node for node in model.graph.node if node.op_type == "Loop"]:
+        (body,) = (a.g for a in loop.attribute if a.name == "body")
+        # The inputs of a loop are trips, condition, states; those of its body are alike. The
+        # outputs of the body are the condition and the states, those of the loop the states.
+        for place in reversed(range(2, len(body.input))):
+            name, outside = body.input[place].name, loop.input[place]
+            if body.output[place - 1].name != name or loop.output[place - 2] in read_in(model):
+                continue
+            for node in body.node:
+                node.input[:] = [outside if x == name else x for x in node.input]
+            for listed, index in (
+                (loop.input, place),
+                (body.input, place),
+                (body.output, place - 1),
+                (loop.output, place - 2),
+            ):
+                del listed[index]
+    return model
+
+
+def read_in(model):
+    return {*(output.name for output in model.graph.output), *read_by(model.graph)}
+
+
+def read_by(graph):
+    """Yield the names of what the nodes of a graph read, those of its loops too."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from read_by(attribute.g)
+                yield from (output.name for output in attribute.g.output)
 
 
 def run_litert(path, x):

@@ -1,31 +1,40 @@
-"""Show the results of `measure.py` as tables and pictures, and in the README.
+"""Show the results of `measure.py` as tables and pictures, and in the pages.
 
     python benchmarks/report.py
 
 Reads benchmarks/results/*.json; writes tables.md, ratios.png and scaling.png beside them, and
-the tables of README.md and docs/speed.md, each between its two comments.
+the tables and sentences of the README and the pages below, each between its two comments.
 """
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import speed_page
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, VERMILION, markdown_table
+from keras_momentum_rnn.presentation import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    VERMILION,
+    markdown_table,
+    with_tables,
+)
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md", ROOT / "docs" / "deploy.md"]
+PAGES = [ROOT / "README.md"] + [
+    ROOT / "docs" / name for name in ("speed.md", "deploy.md", "guides/orthogonal.md")
+]
 # The results of other benchmarks, and the functions of `speed_page` that make a page's part.
 OTHERS = {
-    "native.json": ("native", "native_in_short", "waiting"),
+    "native.json": ("native", "waiting"),
+    "quantised.json": ("quantised",),
     "streaming.json": ("streaming",),
 }
-# The cases that the README shows, and those whose ratios are drawn.
+# The cases of the table of training steps, and those whose ratios are drawn.
 SHOWN = ("main", "pmnist-128")
 DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
 COLORS = {
@@ -82,7 +91,7 @@ def table(name, results):
     return f"{head}\n\n{markdown_table(titles, rows)}\n"
 
 
-def readme_table(found):
+def steps_table(found):
     """Return the ratios of a training step to the LSTM or GRU of each backend and device."""
     columns = [key for key in found if key[1] in SHOWN]
     heads = [f"{speed_page.head(found[key])}, {key[1]}" for key in columns]
@@ -102,20 +111,6 @@ def times_text(rows, layer):
             low, high = ratio["quartiles"]
             return f"{ratio['median']:.2f} ({low:.2f} to {high:.2f})"
     return ""
-
-
-def into_page(tables, path):
-    """Put tables, by name, between the comments of those names; a page has some of them."""
-    page, total = path.read_text(), 0
-    for name, text in tables.items():
-        marks = rf"(<!-- {name}: .*? -->\n).*?(<!-- {name} end -->)"
-        page, count = re.subn(
-            marks, lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page, flags=re.DOTALL
-        )
-        total += count
-    if not total:
-        raise SystemExit(f"{path} has none of the comments: {', '.join(tables)}.")
-    path.write_text(page)
 
 
 def draw_ratios(found, path):
@@ -216,6 +211,18 @@ def scaling(found, file, size, what):
     return {layer: list(points.items()) for layer, points in lines.items()}
 
 
+def all_tables(folder, found):
+    """Return what stands between the comments of the pages, by name."""
+    tables = {"benchmarks": steps_table(found), **speed_page.tables(found)}
+    for file, names in OTHERS.items():
+        if (folder / file).exists():
+            results = json.loads((folder / file).read_text())
+            tables |= {name: getattr(speed_page, name)(results) for name in names}
+            if file == "native.json":
+                tables["speed_in_short"] = speed_page.speed_in_short(results, found)
+    return tables
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
@@ -232,13 +239,9 @@ def main():
     )
     draw_ratios(found, folder / "ratios.png")
     draw_scaling(found, folder / "scaling.png")
-    tables = {"benchmarks": readme_table(found), **speed_page.tables(found)}
-    for file, names in OTHERS.items():
-        if (folder / file).exists():
-            results = json.loads((folder / file).read_text())
-            tables |= {name: getattr(speed_page, name)(results) for name in names}
+    tables = all_tables(folder, found)
     for page in options.pages:
-        into_page(tables, page)
+        page.write_text(with_tables(page.read_text(), tables, page))
     written = [folder / name for name in ("tables.md", "ratios.png", "scaling.png")]
     print(*written, *options.pages, sep="\n")
 

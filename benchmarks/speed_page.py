@@ -1,4 +1,4 @@
-"""The tables of docs/speed.md and of the README's orthogonal layers, from the results."""
+"""The tables and sentences on speed in the README and the pages, from the results."""
 
 from keras_momentum_rnn.presentation import markdown_table
 
@@ -64,19 +64,36 @@ def native(results):
     return markdown_table(["case", "layer", *titles], rows)
 
 
-def native_in_short(results):
-    """Return the ratios of some layers in `main`, and in brackets those without the kernel."""
+def speed_in_short(results, found):
+    """Return the README's sentences on speed.
+
+    Args:
+        results: of `native.py`, by backends and cases.
+        found: of `measure.py`, by files and cases.
+    """
     backends = [backend for backend in BACKENDS if backend in results]
-    rows = []
-    for layer in ("MomentumLSTM", "AdamLSTM", "MomentumGRU", "AdamGRU", "MomentumRNN"):
-        found = [results[backend]["main"]["layers"][layer] for backend in backends]
-        medians = [(row["ratio"]["median"], row["ratio_without"]["median"]) for row in found]
-        rows.append([layer, *(f"{ratio:.2f} ({without:.2f})" for ratio, without in medians)])
-    return markdown_table(["layer", *(BACKENDS[b] for b in backends)], rows)
+
+    def listed(layer, what):
+        rows = {b: results[b]["main"]["layers"][layer][what]["median"] for b in backends}
+        return ", ".join(f"{ratio:.2f} ({BACKENDS[b]})" for b, ratio in rows.items())
+
+    keras = [to_keras(found, file, "MomentumLSTM") for file, _ in found]
+    times = next(text.partition("/")[2] for text in keras if text)
+    return (
+        "With the extra `cpu`, a training step of `MomentumLSTM` takes "
+        f"{listed('MomentumLSTM', 'ratio')} of the time of the plain LSTM, and one of "
+        f"`AdamLSTM` {listed('AdamLSTM', 'ratio')}. Without that extra, `MomentumLSTM` takes "
+        f"{listed('MomentumLSTM', 'ratio_without')} and `AdamLSTM` "
+        f"{listed('AdamLSTM', 'ratio_without')}. The plain LSTM is Keras's, on PyTorch "
+        f"`torch.nn.LSTM`; Keras's own takes {times} times as long as `MomentumLSTM` there at "
+        "256 steps."
+    )
 
 
 def waiting(results):
-    """Return what PyTorch's idle threads cost, in a sentence."""
+    """Return what PyTorch's idle threads cost, in a sentence, or nothing if not measured."""
+    if PASSIVE not in results:
+        return ""
     usual, passive = (
         results[name]["main"]["layers"]["MomentumLSTM"] for name in ("torch", PASSIVE)
     )
@@ -103,6 +120,26 @@ def streaming(results):
     ]
     titles = ["layer", "µs a step", "to LSTM", "KB, one step", "KB, 100 steps written out"]
     return markdown_table(titles, rows)
+
+
+def quantised(results):
+    """Return a table of files in fewer bits, of `quantised.py`."""
+    rows = []
+    for layer, files in results["layers"].items():
+        cells = [f"{100 * files['litert float32']['accuracy']:.1f}"]
+        for kind in ("litert float16", "litert int8", "onnx float16", "onnx int8"):
+            file, plain = files[kind], files[f"{kind.split()[0]} float32"]
+            lost = 100 * (file["accuracy"] - plain["accuracy"])
+            cells.append(f"{lost:+.1f} ({100 * file['changed']:.1f})")
+        rows.append([layer, *cells, *(sizes(files, name) for name in ("litert", "onnx"))])
+    titles = ["layer", "float32, %", "LiteRT float16", "int8", "ONNX float16", "int8"]
+    return markdown_table([*titles, "KB, LiteRT", "KB, ONNX"], rows)
+
+
+def sizes(files, name):
+    """Return the sizes of a format's files in float32, float16 and int8."""
+    kinds = ("float32", "float16", "int8")
+    return ", ".join(f"{files[f'{name} {kind}']['bytes'] / 1000:.0f}" for kind in kinds)
 
 
 def head(results):

@@ -262,9 +262,9 @@ the first, their ratio, and the mean factor by which each step back in time mult
 Accuracy on the measured images after {updates} updates: {scores}.
 The recurrent matrix starts as {scale} times an orthogonal one.
 
-## What is seen
+## Do gradients vanish?
 
-Gradients are said to vanish where the first step has less than {vanished} of the last step's.
+We say that gradients vanish if the first step has less than {vanished} of the last step's.
 
 {conclusion}
 

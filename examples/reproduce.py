@@ -18,6 +18,7 @@ change. A file notes.md in the output directory becomes part of the report.
 """
 
 import dataclasses
+import sys
 
 import ablation
 import budgets
@@ -32,7 +33,7 @@ from command_line import (
 from paper_claims import claims_on
 
 from keras_momentum_rnn import tasks
-from keras_momentum_rnn.experiments import Comparison, compare
+from keras_momentum_rnn.experiments import Comparison, compare, devices
 from keras_momentum_rnn.layers.registry import layers_with, our_layers, ready_layers
 
 MOMENTUM_LSTMS = layers_with("step_size", family="LSTM")
@@ -42,7 +43,15 @@ GRID = {"momentum": [0.0, 0.3, 0.6, 0.9], "step_size": [0.1, 0.3, 0.6, 1.0]}
 
 
 def main(argv=None):
-    return run_example(__file__, argv, parse, lambda *given: compare(comparison(*given)))
+    argv = sys.argv[1:] if argv is None else argv
+
+    def command(options, line):
+        asked = comparison(options, line)
+        devices.check(asked.task, asked.setups, asked.devices)
+        devices.start(asked.devices, __file__, argv)
+        return compare(asked)
+
+    return run_example(__file__, argv, parse, command)
 
 
 def parse(argv):

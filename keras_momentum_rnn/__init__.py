@@ -1,4 +1,4 @@
-"""Recurrent layers for Keras 3 whose input drive is accelerated like a gradient."""
+"""LSTM, GRU and RNN layers for Keras 3 with momentum, RMSProp and Adam on their inputs."""
 
 from keras_momentum_rnn import cells, initializers, layers, optimizers, rules
 from keras_momentum_rnn.cells import *  # noqa: F403

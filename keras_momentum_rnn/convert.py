@@ -3,6 +3,7 @@
 import inspect
 import tempfile
 import warnings
+from typing import Any
 
 import keras
 from keras import ops
@@ -18,7 +19,9 @@ from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
 
 
-def from_keras(layer_or_model, layer_class, **numbers):
+def from_keras(
+    layer_or_model: keras.layers.Layer, layer_class: type[RuleLayer], **numbers: Any
+) -> Any:
     """Copy a Keras layer, or a model with every such layer in it, into one of ours.
 
     `MomentumLSTM` and its kin replace `keras.layers.LSTM`, each class what its `keras_layer`
@@ -63,7 +66,7 @@ def from_keras(layer_or_model, layer_class, **numbers):
     return _FromKeras(layer_class, numbers).run(layer_or_model)
 
 
-def to_keras(layer_or_model, exact=False):
+def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
     """Copy one of our layers, or a model with every such layer in it, into Keras's own.
 
     The inverse of `from_keras`, which says what is kept. The rule, its numbers and slots are

@@ -4,20 +4,25 @@ A file must carry the call at other sizes than it was traced with, in few and co
 It needs no gradients.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
 
 import keras
 
+from keras_momentum_rnn.annotations import Tensor
 
-def traced_for_export(sequences, training):
+
+def traced_for_export(sequences: Tensor, training: bool) -> str | None:
     """Return how a call is traced for a file, or None.
 
     - "torchscript": PyTorch traces it for ONNX or OpenVINO, and would write down as many steps
       as the example has.
     - "open graph": `torch.export` traces it with an open length, and refuses a Python loop.
-    - "graph": any other graph. On JAX only an export has sizes that are no numbers. TensorFlow
-      exports the same graph that `predict` runs, so on its CPU we take every graph of
-      inference for one; on a GPU it keeps its fused kernels.
+    - "served graph": a graph of TensorFlow for inference that is not run by Keras's `predict`
+      or `evaluate`, on a CPU. On a GPU such a graph keeps its fused kernels.
+    - "graph": any other graph. On JAX only an export has sizes that are no numbers.
 
     Args:
         sequences: tensor `(batch, time, features)`.
@@ -30,12 +35,33 @@ def traced_for_export(sequences, training):
         return "graph" if any(_is_symbolic(size) for size in sequences.shape) else None
     import tensorflow as tf
 
-    if training or not tf.inside_function() or tf.config.list_physical_devices("GPU"):
+    if training or tf.config.list_physical_devices("GPU"):
         return None
-    return "graph"
+    return "served graph" if _may_be_served() else None
 
 
-def traced_by_torch(length=1):
+def _may_be_served() -> bool:
+    """Return whether TensorFlow traces a graph that may be for a file.
+
+    Keras's `predict` and `evaluate` run their graphs by a strategy, and an export does not.
+    """
+    import tensorflow as tf
+
+    if not tf.inside_function():
+        return False
+    inside = tf.distribute.get_replica_context()
+    return inside is None or inside is _no_replica()
+
+
+@cache
+def _no_replica() -> Any:
+    """Return TensorFlow's replica context where no strategy runs anything: one for all."""
+    import tensorflow as tf
+
+    return outside_of_the_trace(tf.distribute.get_replica_context)
+
+
+def traced_by_torch(length: int = 1) -> str | None:
     """Return how PyTorch traces what runs now, as `traced_for_export`, None elsewhere.
 
     Args:
@@ -61,11 +87,11 @@ def _is_symbolic(size):
     return export.is_symbolic_dim(size)
 
 
-def may_become_a_file(training):
+def may_become_a_file(training: bool) -> bool:
     """Return whether a value of weights alone is to be computed by common operations.
 
-    A file lacks matrix exponentials and linear solvers. On JAX and TensorFlow every call of
-    inference may be traced for one. On PyTorch such values are computed before.
+    A file lacks matrix exponentials and linear solvers. On JAX every call of inference may be
+    traced for one. On PyTorch such values are computed before.
 
     Args:
         training: bool, whether the call trains.
@@ -73,17 +99,13 @@ def may_become_a_file(training):
     backend = keras.config.backend()
     if training or backend == "torch":
         return False
-    if backend == "jax":
-        return True
-    import tensorflow as tf
-
-    return tf.inside_function()
+    return backend == "jax" or _may_be_served()
 
 
-def outside_of_the_trace(function):
-    """Return what a function returns where no trace of PyTorch sees it: a constant of a file.
+def outside_of_the_trace(function: Callable[[], Any]) -> Any:
+    """Return what a function returns where no trace sees it: a constant of a file.
 
-    Traces belong to threads, so it runs in another.
+    Traces of PyTorch and TensorFlow belong to threads, so it runs in another.
     """
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result()

@@ -7,14 +7,25 @@ is `(units (units - 1) / 2,)`, and units is read from it.
 
 import math
 import random
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_count, checked_seed
 from keras_momentum_rnn.rotations import packed, packed_size
 from keras_momentum_rnn.rules import register
+
+__all__ = [
+    "ForgetGateBias",
+    "EchoState",
+    "SparseUnits",
+    "HenaffSkew",
+    "CayleySkew",
+    "HaarSkew",
+]
 
 
 @register
@@ -43,10 +54,10 @@ class ForgetGateBias(keras.initializers.Initializer):
     [0.0, 0.0, -4.0, -4.0, 0.0, 0.0, 0.0, 0.0]
     """
 
-    def __init__(self, value=1.0):
+    def __init__(self, value: float = 1.0) -> None:
         self.value = checked("value", value, above=-math.inf)
 
-    def __call__(self, shape, dtype=None):
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         shape = tuple(shape)
         if len(shape) != 1 or shape[0] % 4:
             raise ValueError(f"`shape` must be (4 units,). Received: shape={shape}")
@@ -56,7 +67,7 @@ class ForgetGateBias(keras.initializers.Initializer):
         others = ops.zeros((2 * units,), dtype=dtype)
         return ops.concatenate([others[:units], gate, others])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"value": self.value}
 
 
@@ -69,11 +80,11 @@ class SeededInitializer(keras.initializers.Initializer):
             every call.
     """
 
-    def __init__(self, seed=None):
+    def __init__(self, seed: int | None = None) -> None:
         self._given_seed = checked_seed(seed)
         self.seed = random.randint(1, 10**9) if seed is None else self._given_seed
 
-    def __call__(self, shape, dtype=None):
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Return a tensor.
 
         Args:
@@ -87,11 +98,11 @@ class SeededInitializer(keras.initializers.Initializer):
         half = dtype in ("float16", "bfloat16")
         return ops.cast(self.draw(tuple(shape), "float32" if half else dtype), dtype)
 
-    def draw(self, shape, dtype):
+    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         """Return a tensor of this shape, in float32 or float64."""
         raise NotImplementedError
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"seed": self._given_seed}
 
 
@@ -127,12 +138,14 @@ class EchoState(SeededInitializer):
     and momentum in deep learning", section 4.1 and Table 4, after Jaeger and Haas (2004).
     """
 
-    def __init__(self, fan_in=15, spectral_radius=1.1, seed=None):
+    def __init__(
+        self, fan_in: int = 15, spectral_radius: float = 1.1, seed: int | None = None
+    ) -> None:
         super().__init__(seed)
         self.fan_in = checked_count("fan_in", fan_in)
         self.spectral_radius = checked("spectral_radius", spectral_radius, above=0)
 
-    def draw(self, shape, dtype):
+    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
             raise ValueError(
                 "`shape` must be (units, units) with at least one unit. "
@@ -143,7 +156,7 @@ class EchoState(SeededInitializer):
         eigenvalues = np.linalg.eigvals(ops.convert_to_numpy(kernel).astype("float64"))
         return kernel * float(self.spectral_radius / np.abs(eigenvalues).max())
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         numbers = {"fan_in": self.fan_in, "spectral_radius": self.spectral_radius}
         return {**numbers, **super().get_config()}
 
@@ -186,19 +199,25 @@ class SparseUnits(SeededInitializer):
     et al. (2013), section 3.1; the scale is that of their Table 3.
     """
 
-    def __init__(self, connections=15, stddev=1.0, scale=1.0, seed=None):
+    def __init__(
+        self,
+        connections: int = 15,
+        stddev: float = 1.0,
+        scale: float = 1.0,
+        seed: int | None = None,
+    ) -> None:
         super().__init__(seed)
         self.connections = checked_count("connections", connections)
         self.stddev = checked("stddev", stddev, above=0)
         self.scale = checked("scale", scale, above=0)
 
-    def draw(self, shape, dtype):
+    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         if len(shape) != 2:
             raise ValueError(f"`shape` must be (inputs, units). Received: shape={shape}")
         kernel = sparse_normal(shape, self.connections, self.seed, dtype)
         return kernel * (self.scale * self.stddev)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         numbers = {
             "connections": self.connections,
             "stddev": self.stddev,
@@ -207,7 +226,7 @@ class SparseUnits(SeededInitializer):
         return {**numbers, **super().get_config()}
 
 
-def sparse_normal(shape, connections, seed, dtype):
+def sparse_normal(shape: tuple[int, ...], connections: int, seed: int, dtype: Any) -> Tensor:
     """Return a matrix with so many normal numbers in each column, at random rows, and zeros."""
     # One draw for both: two with the same seed would place the numbers by their size.
     values, order = keras.random.normal((2, *shape), dtype=dtype, seed=seed)
@@ -218,15 +237,15 @@ def sparse_normal(shape, connections, seed, dtype):
 class SkewInitializer(SeededInitializer):
     """What initializers of skew-symmetric matrices share: the shape."""
 
-    def draw(self, shape, dtype):
+    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
         return self.draw_skew(units_of(shape), dtype)
 
-    def draw_skew(self, units, dtype):
+    def draw_skew(self, units: int, dtype: Any) -> Tensor:
         """Return the packed numbers of `units` units."""
         raise NotImplementedError
 
 
-def units_of(shape):
+def units_of(shape: tuple[int, ...]) -> int:
     """Return how many rows a skew-symmetric matrix has whose packed numbers have this shape."""
     if len(shape) == 1:
         units = (1 + math.isqrt(1 + 8 * shape[0])) // 2
@@ -244,7 +263,7 @@ class BlockSkew(SkewInitializer):
     With odd units the last row and column are zero.
     """
 
-    def draw_skew(self, units, dtype):
+    def draw_skew(self, units: int, dtype: Any) -> Tensor:
         first = range(0, units - 1, 2)  # the rows 2i, whose first number belongs to a block
         if not first:
             return ops.zeros((0,), dtype=dtype)
@@ -253,7 +272,7 @@ class BlockSkew(SkewInitializer):
         places = ops.convert_to_tensor(places, dtype="int32")
         return ops.scatter(places, values, (packed_size(units),))
 
-    def draw_blocks(self, count, dtype):
+    def draw_blocks(self, count: int, dtype: Any) -> Tensor:
         """Return `count` numbers s."""
         raise NotImplementedError
 
@@ -284,7 +303,7 @@ class HenaffSkew(BlockSkew):
     tasks"; in this form Lezcano-Casado and Martinez-Rubio (2019).
     """
 
-    def draw_blocks(self, count, dtype):
+    def draw_blocks(self, count: int, dtype: Any) -> Tensor:
         return keras.random.uniform((count,), -math.pi, math.pi, dtype=dtype, seed=self.seed)
 
 
@@ -315,7 +334,7 @@ class CayleySkew(BlockSkew):
     scaled Cayley transform".
     """
 
-    def draw_blocks(self, count, dtype):
+    def draw_blocks(self, count: int, dtype: Any) -> Tensor:
         angle = keras.random.uniform((count,), 0, math.pi / 2, dtype=dtype, seed=self.seed)
         return -ops.sqrt((1 - ops.cos(angle)) / (1 + ops.cos(angle)))
 
@@ -347,7 +366,7 @@ class HaarSkew(SkewInitializer):
     neural networks", and the code released with it.
     """
 
-    def draw_skew(self, units, dtype):
+    def draw_skew(self, units: int, dtype: Any) -> Tensor:
         if units == 1:
             return ops.zeros((0,), dtype=dtype)
         normal = keras.random.normal((2, units, units), dtype=dtype, seed=self.seed)

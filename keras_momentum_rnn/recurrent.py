@@ -2,20 +2,24 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import keras
 from keras import ops
 from keras.tree import is_nested
 
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
-from keras_momentum_rnn.exports import traced_for_export
+from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
+from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.native import ready
-from keras_momentum_rnn.paths.plan import call_of, choose
+from keras_momentum_rnn.paths.plan import Plan, call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
+from keras_momentum_rnn.rules import Rule
 
 
 @dataclass
@@ -33,15 +37,18 @@ class RuleLayer(keras.layers.RNN):
     arguments can be read from the layer, as in Keras.
     """
 
-    keras_layer = keras.layers.RNN
-    family = None
-    cell_class = None
+    keras_layer: ClassVar[type[keras.layers.RNN]] = keras.layers.RNN
+    family: ClassVar[str | None] = None
+    cell_class: ClassVar[Any] = None
+    # Those of its cell's rule, set for each subclass.
+    rule_class: ClassVar[type[Rule] | None]
+    hyperparameters: ClassVar[dict[str, Hyperparameter]]
     # Whether its rule must be given; named layers and nested ones have one.
     needs_rule = False
     # What a search may choose beside the hyperparameters of the rule and the cell.
     own_hyperparameters: ClassVar[dict] = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cell_class = cls.cell_class
         cls.rule_class = rule_class = cell_class.rule_class
@@ -54,7 +61,7 @@ class RuleLayer(keras.layers.RNN):
         cls.__signature__ = FullSignature(cls.keras_layer, cls.cell_class, cls)
         delegate(cls, [*cell_arguments(cls.cell_class), "rule"], "cell")
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         cell_class = self.chosen_cell()
         arguments = bound(type(self), self.keras_layer, cell_class, args, kwargs)
         use_cudnn = "auto"
@@ -77,7 +84,9 @@ class RuleLayer(keras.layers.RNN):
             plan = self.plan(training=True, features=1)
             self.supports_jit = self.supports_jit and plan.path != "native"
 
-    def build(self, sequences_shape, initial_state_shape=None):
+    def build(
+        self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
+    ) -> None:
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
         layers = {}
@@ -88,7 +97,14 @@ class RuleLayer(keras.layers.RNN):
                 self.supports_jit = False
         self._stock_layers = Untracked(layers)
 
-    def plan(self, mask=False, training=False, slots=False, features=None, transformed=False):
+    def plan(
+        self,
+        mask: bool = False,
+        training: bool = False,
+        slots: bool = False,
+        features: int | None = None,
+        transformed: bool = False,
+    ) -> Plan:
         """Tell which path a call takes, and why.
 
         Args:
@@ -147,17 +163,17 @@ class RuleLayer(keras.layers.RNN):
             )
         )
 
-    def chosen_cell(self):
+    def chosen_cell(self) -> type[RuleCell]:
         """Return the class of the cell."""
         return self.cell_class
 
     @property
-    def states(self):
+    def states(self) -> Any:
         """The variables of a stateful layer, in the order of the states, or None."""
         return self._state_variables.value
 
     @states.setter
-    def states(self, states):
+    def states(self, states: Any) -> None:
         # Keras's own variables follow the dtype policy: they would be rounded wherever they
         # are read, and on PyTorch `assign` would write into the rounded copy.
         if states is not None:
@@ -172,7 +188,13 @@ class RuleLayer(keras.layers.RNN):
             ]
         self._state_variables = Untracked(states)
 
-    def call(self, sequences, initial_state=None, mask=None, training=False):
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: bool = False,
+    ) -> Any:
         """Run the sequence.
 
         In place of `keras.layers.RNN.call`, which rounds every state to the compute dtype:
@@ -201,6 +223,9 @@ class RuleLayer(keras.layers.RNN):
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
+        if exported:
+            # While JAX exports to ONNX, `Masking` returns float64.
+            sequences = cell.to_slot_dtype(sequences)
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
@@ -226,7 +251,8 @@ class RuleLayer(keras.layers.RNN):
             cell.reset_dropout()
         if mask is not None:
             outputs = self._masked(outputs, mask)
-        if self.stateful:
+        # PyTorch's tracers carry an assignment out, and the file would start from its result.
+        if self.stateful and not traced_by_torch():
             for variable, state in zip(self.states, states):
                 variable.assign(state)
         outputs = ops.cast(outputs, self.compute_dtype)
@@ -313,7 +339,7 @@ class RuleLayer(keras.layers.RNN):
             mask = mask[:, -1:]
         return ops.where(ops.expand_dims(mask, -1), outputs, ops.zeros_like(outputs))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         del config["cell"]
         cell = self.cell.get_config()
@@ -328,7 +354,7 @@ class RuleLayer(keras.layers.RNN):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
 
 

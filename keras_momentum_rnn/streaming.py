@@ -55,7 +55,7 @@ OF_KERAS = (keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN)
 PREFIX = "state"
 
 
-def step_model(model):
+def step_model(model: keras.Model) -> keras.Model:
     """Return a model of one time step, for streams.
 
     It gives, step by step, what `predict` gives for the sequence so far: an output that has a
@@ -100,7 +100,7 @@ def step_model(model):
     return _Graph().run(model, calls)
 
 
-def initial_states(step, batch_size=1):
+def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
     """Return the states that a stream starts from, a list of arrays of zeros.
 
     Args:

@@ -4,8 +4,9 @@
     python tests/export_matrix.py --table
 
 The first writes tests/exports/BACKEND.json: what became of each cell of the matrix, see
-exports.py. The second makes docs/exports.md of the files of all backends. It needs the extra
-`export`; a format whose packages are missing is recorded as not tried.
+exports.py. It takes up to an hour; if it was stopped, the same command tries what is left. The
+second makes docs/exports.md of the files of all backends. It needs the extra `export`; a format
+whose packages are missing is recorded as not tried.
 """
 
 import argparse
@@ -25,14 +26,15 @@ BACKENDS = ("tensorflow", "jax", "torch")
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="make the table of all files")
-    parser.add_argument("--format", help="try one format, and print its cells as JSON lines")
+    parser.add_argument("--again", default="", help="try again the cells whose names have this")
+    parser.add_argument("--format", help="try the cells of stdin, and print them as JSON lines")
     options = parser.parse_args()
     if options.table:
         TABLE.write_text(table(read()))
     elif options.format:
-        one_format(options.format)
+        one_format(options.format, set(sys.stdin.read().split()))
     else:
-        all_formats()
+        all_formats(options.again)
 
 
 def read():
@@ -45,35 +47,64 @@ def read():
     }
 
 
-def one_format(name):
+def one_format(name, left):
     import exports
 
     for cell in exports.cells([name]):
-        with tempfile.TemporaryDirectory() as folder:
-            outcome = exports.tried(cell, Path(folder))
-        print(json.dumps([cell.id, outcome]), flush=True)
+        if cell.id in left:
+            with tempfile.TemporaryDirectory() as folder:
+                outcome = exports.tried(cell, Path(folder))
+            print(json.dumps([cell.id, outcome]), flush=True)
 
 
-def all_formats():
-    """Try each format in a process of its own: a converter may end it.
+def all_formats(again):
+    """Try what the record lacks, each format in a process of its own.
 
-    What is there is kept format by format, so that a run that was stopped counts.
+    Each cell is recorded at once: a run that was stopped goes on where it was. A cell that ends
+    its process, as a converter may, is recorded as such, and the next ones are tried.
     """
     import exports
 
-    path = RESULTS / f"{exports.BACKEND}.json"
+    path, versions = RESULTS / f"{exports.BACKEND}.json", exports.versions()
     RESULTS.mkdir(exist_ok=True)
-    found = {}
-    for name in exports.FORMATS:
-        command = [sys.executable, __file__, "--format", name]
-        ended = subprocess.run(command, capture_output=True, text=True, env=surroundings())
-        lines = [line for line in ended.stdout.splitlines() if line.startswith("[")]
-        found |= dict(map(json.loads, lines))
-        if ended.returncode:
-            raise RuntimeError(f"{name} ended early:\n{ended.stderr[-2000:]}")
-        print(f"{name}: {len(lines)} cells", flush=True)
-        record = {"versions": exports.versions(), "cells": found}
-        path.write_text(json.dumps(record, indent=1) + "\n")
+    old = json.loads(path.read_text()) if path.exists() else {}
+    known = old["cells"] if old.get("versions") == versions else {}
+    found = {name: known[name] for name in known if not again or again not in name}
+
+    def keep(name, outcome):
+        found[name] = outcome
+        cells = {c.id: found[c.id] for c in exports.cells() if c.id in found}
+        record = {"versions": versions, "cells": cells}
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(record, indent=1) + "\n")
+        part.replace(path)
+
+    for kind in exports.FORMATS:
+        wanted = [cell.id for cell in exports.cells([kind])]
+        while left := [name for name in wanted if name not in found]:
+            code = try_cells(kind, left, keep)
+            if code and (left := [name for name in left if name not in found]):
+                keep(left[0], {"result": "does not run", "why": f"ends the process ({code})"})
+        print(f"{kind}: {len(wanted)} cells", flush=True)
+
+
+def try_cells(kind, names, keep):
+    """Try cells of one format in a process, keep each, and return how the process ended."""
+    command = [sys.executable, __file__, "--format", kind]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=surroundings(),
+    ) as process:
+        process.stdin.write("\n".join(names))
+        process.stdin.close()
+        for line in process.stdout:
+            if line.startswith('["'):
+                keep(*json.loads(line))
+        return process.wait()
 
 
 def surroundings():

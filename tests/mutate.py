@@ -98,7 +98,7 @@ def copy_checkout(copy):
         if (ROOT / name).exists():
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / name, copy / name, ignore=ignored)
-    for file in ("pyproject.toml", "README.md"):
+    for file in ("pyproject.toml", "README.md", "mkdocs.yml"):
         shutil.copy(ROOT / file, copy)
     # The package of the copy is tested, not one that is installed.
     code = "import keras_momentum_rnn as k; print(k.__file__)"

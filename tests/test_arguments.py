@@ -34,18 +34,22 @@ BAD = {
 }
 
 REFUSALS = [
-    pytest.param(case, name, value, id=f"{case.id}-{name}-{value}")
+    pytest.param(case, name, id=f"{case.id}-{name}")
     for case in CASES
-    for name, values in BAD.items()
-    for value in values
+    for name in BAD
     if name in inspect.signature(case.layer_class).parameters
 ]
 
 
-@pytest.mark.parametrize("case, name, value", REFUSALS)
-def test_bad_value_is_refused_with_the_value(case, name, value):
-    with pytest.raises(ValueError, match=f"`{name}`.*Received: {name}="):
-        case.layer(**{"units": 4, name: value})
+@pytest.mark.parametrize("case, name", REFUSALS)
+def test_bad_values_are_refused_with_the_value(case, name):
+    def refused(value):
+        try:
+            case.layer(**{"units": 4, name: value})
+        except ValueError as error:
+            return re.search(f"`{name}`.*Received: {name}=", str(error))
+
+    assert [value for value in BAD[name] if not refused(value)] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
@@ -238,6 +242,7 @@ def test_every_argument_is_in_the_config(case, part):
     names = [n for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD]
     if case.keras_layer is not keras.layers.SimpleRNN:
         names.append("implementation")
+    plain = cls(units=4).get_config()
     for name in names:
         default = parameters[name].default if name in parameters else 2
         value = 1 if name == "implementation" else other_value(name, default)
@@ -245,7 +250,7 @@ def test_every_argument_is_in_the_config(case, part):
         config = made.get_config()
         assert name in config
         assert config == cls.from_config(config).get_config()
-        assert config[name] != cls(units=4).get_config()[name]
+        assert config[name] != plain[name]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)

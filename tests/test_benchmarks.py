@@ -81,6 +81,20 @@ def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_pa
     assert "GPU" in second
 
 
+@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="only a checkout has pages")
+def test_pages_show_the_committed_results(monkeypatch):
+    pytest.importorskip("matplotlib", reason="the report draws with it")
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    report = importlib.import_module("report")
+    tables = report.all_tables(report.RESULTS, report.load(report.RESULTS))
+    old = [
+        page.name
+        for page in report.PAGES
+        if report.with_tables(page.read_text(), tables, page) != page.read_text()
+    ]
+    assert old == [], "run python benchmarks/report.py"
+
+
 @pytest.mark.slow
 def test_results_that_cannot_be_read_are_kept(tmp_path):
     file = tmp_path / f"cpu-{BACKEND}.json"

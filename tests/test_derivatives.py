@@ -7,7 +7,7 @@ from cases import CASES
 from harness import BACKEND, array, assert_close, normal, randomise
 from keras import ops
 from masks import MASKS
-from speed import few
+from speed import COMPILES, few, slow_unless
 
 from keras_momentum_rnn import AdamLSTM
 
@@ -92,7 +92,7 @@ def gradient_penalty(layer, mask):
 
 
 @pytest.mark.second_derivatives
-@pytest.mark.parametrize("mask", [None, "holes"])
+@pytest.mark.parametrize("mask", [slow_unless(not COMPILES, None), "holes"])
 @pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
 def test_second_derivatives_are_those_of_the_steps(case, mask):
     # With a mask the final states are those of the samples' ends, not of the last step.

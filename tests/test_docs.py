@@ -1,15 +1,20 @@
-"""The examples in docstrings and in the README run, and train on the loss that they mean."""
+"""The examples of docstrings and pages run, print what is shown, and lead where they say."""
 
+import contextlib
 import doctest
 import importlib
 import inspect
+import io
 import pkgutil
 import re
+import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import keras
 import needs
 import pytest
+from harness import BACKEND
 from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn
@@ -20,12 +25,61 @@ MODULES = ["keras_momentum_rnn"] + [
     if not module.name.endswith("__main__")
 ]
 ROOT = Path(__file__).parent.parent
-PAGES = [page for page in (ROOT / "README.md", *ROOT.glob("docs/*.md")) if page.exists()]
+README = ROOT / "README.md"
+PAGES = [page for page in (README, *sorted(ROOT.glob("docs/**/*.md"))) if page.exists()]
+# An example in Python, what stands before it for the tests, and what it prints.
+EXAMPLE = re.compile(
+    r"(?:<!-- ((?:within|needs) .*?) -->\n\n)?```python\n(.*?)```\n(?:\n```text\n(.*?)```)?",
+    flags=re.DOTALL,
+)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+SCRIPT = re.compile(r"python ((?:examples|benchmarks|docs|tests)/\S+\.py)([^`\n#&]*)")
+# Tutorials train several models, and the pages of these names whole searches.
+LONG = ("first_model.md", "from_lstm_to_file.md", "own_rule.md", "tune.md", "compare.md")
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
 
 
 def page_rows():
     for page in PAGES:
-        yield slow_unless(not COMPILES or page.name == "README.md", page, id=page.name)
+        if "```python" in page.read_text():
+            quick = page.name not in LONG and (not COMPILES or page == README)
+            yield slow_unless(quick, page, id=name_of(page))
+
+
+def runs_here(conditions):
+    """Return whether what an example needs is here: `needs MODULES; not on BACKEND`."""
+    wanted, _, without = conditions.removeprefix("needs ").partition("; not on ")
+    return without != BACKEND and all(find_spec(name) for name in wanted.split(", "))
+
+
+def as_shown(printed, shown, tolerance):
+    """Return whether a text is the one on a page, but for numbers within a tolerance."""
+    if tolerance is None:
+        return printed == shown
+    pairs = list(zip(NUMBER.findall(printed), NUMBER.findall(shown)))
+    return NUMBER.sub("#", printed) == NUMBER.sub("#", shown) and all(
+        abs(float(a) - float(b)) <= tolerance if "." in a and "." in b else a == b
+        for a, b in pairs
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "tolerance", "same"),
+    [
+        ("LSTM 0.81\n", None, False),
+        ("LSTM 0.81\n", 0.1, True),
+        ("LSTM 0.61\n", 0.1, False),
+        ("GRU 0.8\n", 0.1, False),
+        ("LSTM 8\n", 10, False),
+        ("LSTM 0.81 0.2\n", 0.1, False),
+    ],
+)
+def test_what_is_printed_is_compared(printed, tolerance, same):
+    assert as_shown(printed, "LSTM 0.80\n", tolerance) == same
 
 
 def mismatch(model):
@@ -99,19 +153,80 @@ def test_public_layers_show_an_example():
 def test_examples_of_the_pages(page, tmp_path, monkeypatch):
     """Those of a checkout: an installed package has none."""
     monkeypatch.chdir(tmp_path)
-    scope, models = {}, []
-    for example in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        exec(example, scope)
+    scope, models = {"__name__": "__main__"}, []
+    for conditions, example, shown in EXAMPLE.findall(page.read_text()):
+        if conditions.startswith("needs") and not runs_here(conditions):
+            continue
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(example, scope)
+        if shown:
+            within = conditions.removeprefix("within ") if "within" in conditions else None
+            tolerance = None if within is None else float(within)
+            assert as_shown(output.getvalue(), shown, tolerance), output.getvalue()
         models += compiled_models(scope)
     assert [told for told in map(mismatch, models) if told] == []
-    assert models or page.name != "README.md"
+    assert models or page != README
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_and_pictures_of_the_pages_exist(page):
-    for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), target
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_anchors_and_pictures_of_the_pages_exist(page):
+    for target, anchor in LINK.findall(page.read_text()):
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists(), target
+        if anchor:
+            assert anchor in anchors(found), f"{target}#{anchor}"
 
 
-def test_readme_shows_examples():
-    assert all("```python" in page.read_text() for page in PAGES if page.name == "README.md")
+def anchors(page):
+    """Return the names by which headings of a page are linked to."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    kept = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in kept}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_of_the_pages_exist(page):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    text = page.read_text()
+    for script, arguments in SCRIPT.findall(text):
+        path = ROOT / script
+        assert path.exists(), script
+        known = "".join(file.read_text() for file in path.parent.glob("*.py"))
+        for option in re.findall(r"(--[\w-]+)", arguments):
+            assert f'"{option}"' in known, f"{script} {option}"
+    for names in re.findall(r'pip install -e "\.\[(.+?)\]"', text):
+        assert {*names.split(",")} <= {*extras, "$B"}, names
+    for extra in re.findall(r"extra `(\w+)`", text):
+        assert extra in extras, extra
+
+
+@pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
+def test_the_readme_reads_well_on_a_package_index():
+    """Where links into the checkout would break: it names files, and links to none."""
+    text = README.read_text()
+    assert len(text.splitlines()) <= 150
+    assert LINK.findall(text) == []
+    assert "![" not in text
+    for name in re.findall(r"`(docs/[\w./-]+\.md)`", text):
+        assert (ROOT / name).exists(), name
+    assert re.findall(r"^## (.+)", text, flags=re.MULTILINE) == [
+        "Install",
+        "Try it",
+        "Will it help me?",
+        "Two commands to check it",
+        "Layers at a glance",
+        "Speed",
+        "Do the papers' results hold up?",
+        "Documentation",
+        "Contributing",
+        "Citing",
+    ]
+
+
+@pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
+def test_the_readme_names_every_layer():
+    text = README.read_text()
+    assert [name for name in keras_momentum_rnn.layers.__all__ if f"`{name}`" not in text] == []

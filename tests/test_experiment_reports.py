@@ -117,29 +117,30 @@ def verdicts(found):
 def test_claims_are_seen_only_beyond_the_spread():
     first, *rest = verdicts(results([*LSTM, *FAST, *SLOW, *ALIKE]))
     assert first.startswith("- Nguyen et al. (2020), Tables 1 and 11")
-    assert "**Seen in part**: seen for MomentumLSTM" in first
+    assert "**It holds in part**: yes for MomentumLSTM" in first
     assert "within the spread of seeds: AdamLSTM" in first
     assert "the other way round: SRLSTM" in first
-    assert "LSTM is at its best on validation after 2 epochs" in rest[0]
-    assert "Earlier there: MomentumLSTM (1)" in rest[0] and "Never: SRLSTM" in rest[0]
+    assert "LSTM has its best validation score after 2 epochs" in rest[0]
+    assert "Reached sooner by MomentumLSTM (1)" in rest[0]
+    assert "Never reached by SRLSTM" in rest[0]
     (seen, *_) = verdicts(results([*LSTM, *FAST]))
-    assert seen.endswith("**Seen**, in all cases.")
+    assert seen.endswith("**It holds**, in all cases.")
     (against, *_) = verdicts(results([*LSTM, *SLOW]))
-    assert "**Not seen**: the other way round: SRLSTM." in against
+    assert "**It does not hold here**: the other way round: SRLSTM." in against
 
 
 def test_layers_at_chance_are_told():
     # Test losses at the best epoch: 1 and 2/3; accuracies 0.32 and 0.75.
     chance = {"loss": 1.04, "accuracy": 0.32}
     lines = verdicts(results([*LSTM, *FAST], constant=chance))
-    assert lines[-1].startswith("- At chance, that is no better by 5% than the best output")
-    assert lines[-1].endswith("(test loss 1.04, accuracy 0.320): LSTM.")
+    assert lines[-1].startswith("- Not distinguishable from a constant output (within 5%;")
+    assert lines[-1].endswith("its test loss 1.04, accuracy 0.320): LSTM.")
     chance = {"loss": 0.6, "accuracy": 0.5}
     (first, *_) = verdicts(results([*LSTM, *SLOW], constant=chance))
-    assert "**Not seen**: both at chance: SRLSTM." in first
+    assert "**It does not hold here**: both no better than a constant output: SRLSTM." in first
     *_, both = verdicts(results([*LSTM, *SLOW], constant=chance))
-    assert both.endswith("LSTM, SRLSTM. Among them this comparison ranks nothing.")
-    assert not any("chance" in line for line in verdicts(results([*LSTM, *FAST])))
+    assert both.endswith("LSTM, SRLSTM. Do not rank these layers.")
+    assert not any("constant" in line for line in verdicts(results([*LSTM, *FAST])))
     unmeasured = results([*LSTM, *FAST])
     del unmeasured["constant"]
     unmeasured["settings"]["chance"] = {"loss": 1.04, "accuracy": 0.32}
@@ -163,24 +164,24 @@ def test_at_chance_is_what_neither_loss_nor_score_has_left(constant, expected):
 
 def test_of_one_seed_nothing_is_said_to_be_seen():
     (first, *_) = verdicts(results([LSTM[0], FAST[0]]))
-    assert "**Open**: of one seed, whose spread is unknown: MomentumLSTM." in first
+    assert "**Open**: one seed only, so the spread is unknown: MomentumLSTM." in first
     (first, *_) = verdicts(results([*LSTM, *FAST, SLOW[0]]))
-    assert "**Seen in part**: seen for MomentumLSTM; of one seed" in first
+    assert "**It holds in part**: yes for MomentumLSTM; one seed" in first
     (first, *_) = verdicts(results([*LSTM, *ALIKE, SLOW[0]]))
-    assert "**Not seen**: within the spread of seeds: AdamLSTM; of one seed" in first
+    assert "**It does not hold here**: within the spread of seeds: AdamLSTM; one seed" in first
 
 
 def test_report_sets_the_papers_numbers_beside_ours(tmp_path):
     (tmp_path / "notes.md").write_text("A note by hand.")
     text = report.write(results(ALL), tmp_path, "MNIST in small", claims=claims_on("mnist"))
-    scores = text.partition("## What is seen")[0].splitlines()
+    scores = text.partition("## Which claims hold?")[0].splitlines()
     rows = {line.split(" | ")[0]: line for line in scores if line.startswith("| ")}
     assert "0.9904 ± 0.0004 (128 units)" in rows["| MomentumLSTM"]
     assert "0.320 ± 0.028 | 0.300 to 0.340 | 2 (4 s)" in rows["| LSTM"]
     assert "0.8516 (192 units)" in rows["| LSTM"]
     assert "not reached" in rows["| SRLSTM"]
     assert "diverged" in rows["| NAGLSTM"] and rows["| NAGLSTM"].count("| - |") > 0
-    assert "Chance: 0.100 (one class in ten)" in text and "A note by hand." in text
+    assert "The best constant output scores 0.05 on test." in text and "A note by hand." in text
     assert (tmp_path / "report.md").read_text() == text
     for name in ("losses.png", "score.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG") and f"({name})" in text
@@ -381,7 +382,7 @@ def test_types_of_arguments():
 
 def test_without_an_lstm_nothing_is_told_of_it():
     with_it = report.scores(results(LSTM + FAST))
-    assert "epochs to LSTM's best" in with_it and "until the LSTM's best" in with_it
+    assert "epochs to LSTM's best" in with_it and "seconds of training" in with_it
     without = report.scores(results(FAST))
     assert "LSTM's best" not in without
     head, rule, row = without.splitlines()[:3]
@@ -409,4 +410,4 @@ def test_arguments_of_a_layer_are_told_in_words():
         "units {'a': 1}, kernel_initializer Echo (fan_in 15), "
         "momentum Warm (momentum 0.9, steps 3), SGD"
     )
-    assert report.listed({}) == "its defaults"
+    assert report.listed({}) == "defaults"

@@ -21,7 +21,7 @@ pytest.importorskip("matplotlib", reason="the examples need it")
 pytest.importorskip("rich", reason="the examples need it")
 
 from reproduce import main
-from speed import SLOW_ON_TENSORFLOW, slow_if_compiled
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import runner, training
@@ -195,13 +195,29 @@ def test_finished_runs_are_kept_and_layers_and_seeds_may_be_added(output, monkey
     assert [row["runs"] for row in after["summary"]] == [2, 2, 2]
 
 
-def quick(run, setup, task, folder, settings, after_epoch, until):
+def quick(run, *rest):
     """Stand for `training.train`."""
     curve = {"loss": 1.0, "seconds": 1.0}
     for split in ("validation", "test"):
         curve |= {f"{split}_loss": 1.0, f"{split}_zero_one_loss": 1.0}
     run |= {"curve": [curve] * EPOCHS, "best_epoch": 1, "parameters": 1}
     run["test"] = {"loss": 1.0, "zero_one_loss": 1.0}
+
+
+# Whether runs of a test are trained, or told by `told_epoch`.
+TOLD_OR_TRAINED = [
+    slow_unless(not COMPILES, False, id="told"),
+    slow_unless(False, True, id="trained"),
+]
+
+
+def told_epoch(run, setup, task, *rest):
+    """Stand for `training.train_epoch`: scores of layer, seed and epoch, the first the best."""
+    sign = -1 if task.larger_is_better else 1
+    score = len(run["layer"]) + run["seed"] + sign * len(run["curve"])
+    names = ("loss", task.metric)
+    splits = {f"{split}_{name}": score for split in ("validation", "test") for name in names}
+    return {"loss": score, "seconds": 0.1, **splits}
 
 
 def test_other_settings_are_refused(output):

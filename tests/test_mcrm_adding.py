@@ -2,13 +2,15 @@
 
 import json
 import runpy
+from pathlib import Path
 
 import pytest
-from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
 
 import mcrm_adding
+from matplotlib.figure import Figure
+from test_experiments import TOLD_OR_TRAINED, told_epoch
 from test_long_dependencies import same_curves
 
 from keras_momentum_rnn.experiments import comparison, training
@@ -36,11 +38,11 @@ def test_layers_train_as_the_paper_says():
     assert -(-len(found.task.train) // 32) == 1563
 
 
-@slow_if_compiled
-def test_layers_take_turns_and_go_on_after_a_kill(tmp_path, monkeypatch):
+@pytest.mark.parametrize("trained", TOLD_OR_TRAINED)
+def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
     command = ["--layers", "SimpleRNN", "LSTM", "--updates=1", "--epochs=5", "--seeds=2"]
     command += ["--set", "steps=6", "held_out=20"]
-    order, original = [], training.train_epoch
+    order, original = [], training.train_epoch if trained else told_epoch
 
     def noted(run, *rest):
         order.append((run["seed"], run["layer"], len(run["curve"])))
@@ -50,6 +52,7 @@ def test_layers_take_turns_and_go_on_after_a_kill(tmp_path, monkeypatch):
 
     monkeypatch.setattr(training, "train_epoch", noted)
     monkeypatch.setattr(comparison, "REPORT_EVERY", -1)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **named: Path(path).touch())
     kill, parts = True, tmp_path / "parts"
     with pytest.raises(SystemExit, match="Interrupted"):
         mcrm_adding.main([*command, "--at-once=2", f"--output={parts}"])

@@ -14,7 +14,7 @@ import pytest
 from harness import BACKEND, array, assert_close, normal
 from masks import MASKS
 from native_layers import compare, pair
-from speed import slow_unless
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native import ready
@@ -52,15 +52,14 @@ SHAPES = {
 def shape_rows():
     for name in LAYERS:
         for shape in SHAPES:
-            quick = BACKEND == "torch" or (name, shape) in {
-                ("AdamLSTM", "ragged"),
-                ("SRGRU", "wide"),
-            }
-            yield slow_unless(quick, name, shape, id=f"{name}-{shape}")
+            compiled = (name, shape) in {("AdamLSTM", "ragged"), ("SRGRU", "wide")}
+            for count in (1, 3):
+                # One thread takes whole what several divide.
+                quick = compiled if COMPILES else count == 3 or shape in ("ragged", "chunks")
+                yield slow_unless(quick, name, shape, count, id=f"{count}-{name}-{shape}")
 
 
-@pytest.mark.parametrize("name, shape", shape_rows())
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("name, shape, count", shape_rows())
 def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: count)
     shape, units = SHAPES[shape]
@@ -160,6 +159,7 @@ def in_a_process(code, *arguments, **environment):
 # Whether it can run
 
 
+@pytest.mark.slow
 def test_numba_is_imported_by_the_first_run_alone():
     code = """
 import sys
@@ -168,6 +168,13 @@ layer = kmr.MomentumLSTM(4)
 print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
 """
     assert "native False" in in_a_process(code)
+
+
+def test_a_plan_needs_no_numba(monkeypatch):
+    assert ready.numba_is_installed()  # which is remembered
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.delitem(sys.modules, kernel.__name__)
+    assert kmr.MomentumLSTM(4).plan(features=3, training=True).path == "native"
 
 
 @pytest.mark.parametrize("how", ["switched off", "not installed"])

@@ -17,25 +17,33 @@ PACKAGE = Path(keras_momentum_rnn.__file__).parent
 # The distributions of the extras, and their modules. The suite itself needs those with None.
 MODULES = {
     "absl-py": None,
+    "aeon": "aeon",
+    "basedpyright": None,  # this one, mypy and pre-commit are run, and not imported
     "ai-edge-litert": "ai_edge_litert",
     "hypothesis": None,
     "importlib-resources": "importlib_resources",
     "jax": "jax",
     "keras-tuner": "keras_tuner",
     "matplotlib": "matplotlib",
+    "mkdocs": None,  # builds the site, and nothing of the package imports it
+    "mkdocs-material": None,
+    "mypy": None,
     "numba": "numba",
     "numpy": None,
     "onnx": "onnx",
     "onnxruntime": "onnxruntime",
     "onnxscript": "onnxscript",
     "openvino": "openvino",
+    "pre-commit": None,
     "pytest": None,
     "pytest-xdist": None,
+    "pyyaml": "yaml",
     "rich": None,  # Keras needs it too
     "ruff": None,
     "scikit-learn": "sklearn",
     "scipy": "scipy",
     "soundfile": "soundfile",
+    "statsmodels": "statsmodels",
     "tensorboard": "tensorboard",
     "tensorflow": "tensorflow",
     "tensorflow-datasets": "tensorflow_datasets",

@@ -107,10 +107,16 @@ EVERY_CALL = ("NAGLSTM", "AdamLSTM", "RMSPropGRU", "MomentumRNN", "MCRM-momentum
 EVERY_CALL = ("NAGGRU",) if COMPILES else (*EVERY_CALL, "SRLSTM-released", "AdamDTRIV-cayley")
 
 
+def of_every_kind(cases):
+    """Return the cases as rows, of which those that `EVERY_CALL` names are quick."""
+    return [slow_unless(case.id in EVERY_CALL, case, id=case.id) for case in cases]
+
+
 def kernel_rows():
     for case in WITH_KERNEL:
         for call in KERNEL_CALLS:
-            quick = case.id in EVERY_CALL or (call == "slots" and not COMPILES)
+            linear = case.rule == "HeavyBall" and not COMPILES
+            quick = case.id in EVERY_CALL or (call == "slots" and linear)
             yield slow_unless(quick, case, call, id=f"{case.id}-{call}")
 
 
@@ -219,7 +225,7 @@ def assert_equal(layers, mask, slots=False, tolerance=1e-5):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have no kernel in float64")
 @pytest.mark.parametrize("device", ["cpu", "gpu"], indirect=True)
-@pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", of_every_kind(WITH_KERNEL))
 def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
 
@@ -347,7 +353,7 @@ def test_what_is_masked_may_be_nan_or_infinite(case, value):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")
-@pytest.mark.parametrize("case", WITH_KERNEL, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", of_every_kind(WITH_KERNEL))
 def test_bidirectional_and_models_take_the_fast_path(case, monkeypatch):
     def refused(*args, **kwargs):
         raise AssertionError("stepped")

@@ -85,7 +85,7 @@ CALL = {
     "rule": ("SomeRule",),
     "rule_kind": ("none", "linear", "elementwise", "scaled", "other"),
     "dropout": (None, "input", "gates"),
-    "exported": (None, None, "graph", "open graph", "torchscript"),
+    "exported": (None, None, "graph", "open graph", "served graph", "torchscript"),
     "use_cudnn": ("auto", True, False),
     "native_absence": (None, "numba is not installed"),
 }
@@ -173,7 +173,7 @@ def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
     assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
 
 
-@hypothesis.settings(max_examples=1000)
+@hypothesis.settings(max_examples=500)
 @hypothesis.given(call=ANY_CALL)
 def test_every_call_has_one_plan_that_serves_it(call):
     plan = planning.choose(call)
@@ -185,7 +185,11 @@ def test_every_call_has_one_plan_that_serves_it(call):
         if kernel.path == plan.path and kernel.serves_device(call)
     ]
     if call.exported and not call.unroll:
-        loops = {"torchscript": "scripted", "open graph": "graph_loop"}
+        loops = {
+            "torchscript": "scripted",
+            "open graph": "graph_loop",
+            "served graph": "graph_loop",
+        }
         assert plan.path == loops.get(call.exported, "step")
     elif call.use_cudnn is False or call.unroll:
         assert plan.path == "step"
@@ -210,7 +214,9 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.backend == "torch" or call.training
     if plan.path == "fused" and call.backend != "torch":
         assert call.device == "gpu" and call.dtype == "float32"
-    in_steps = plan.path in ("filter", "step")
+    in_steps = plan.path in ("filter", "step") or (
+        plan.path == "graph_loop" and call.exported == "served graph"
+    )
     large = call.features * call.drive_width >= 2**19
     assert plan.projects_before_loop == (in_steps and large)
     on_jax = (call.backend, call.device) == ("jax", "cpu")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
 from harness import BACKEND, assert_close, normal, randomise
-from speed import few, slow_if_compiled
+from speed import COMPILES, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn.recurrent import RuleLayer
 
@@ -67,8 +67,16 @@ def recurrent_layers(model):
     return [layer]
 
 
-@pytest.mark.parametrize("case", few(CASES, "SRLSTM", "AdamDTRIV-cayley", "MCRM-momentum"))
-@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "bidirectional"])
+def round_trips():
+    for case in CASES:
+        for wrapping in ("bare", "bidirectional"):
+            quick = case.id in ("SRLSTM", "AdamDTRIV-cayley", "MCRM-momentum")
+            if wrapping == "bare" and not COMPILES:
+                quick = quick or case in EVERY_RULE_AND_CELL
+            yield slow_unless(quick, case, wrapping != "bare", id=f"{wrapping}-{case.id}")
+
+
+@pytest.mark.parametrize("case, wrapped", round_trips())
 def test_round_trip(case, wrapped, tmp_path):
     options = {
         "return_sequences": True,

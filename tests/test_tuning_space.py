@@ -29,7 +29,7 @@ from keras_momentum_rnn.tuning.values import SEARCHED, readable
 
 pytestmark = SLOW_ON_TENSORFLOW
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "tune.md"
 # What each rule's layers choose, by the prefix of their names.
 CHOSEN = {
     "Momentum": {"momentum", "step_size"},
@@ -226,12 +226,12 @@ def test_scales_resolve_both_ends():
     assert 0 <= momentum.min() < 0.02 and 0.97 < momentum.max() <= 0.99
 
 
-@pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
-def test_the_readme_gives_the_ranges_of_rules():
-    readme = README.read_text()
+@pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no pages")
+def test_the_page_gives_the_ranges_of_rules():
+    page = PAGE.read_text()
     for name, search in SEARCHED.items():
         if isinstance(search, tuple):
-            assert "| `{}` | [{:g}, {:g}]".format(name, *search) in readme
+            assert "| `{}` | [{:g}, {:g}]".format(name, *search) in page
 
 
 @pytest.mark.parametrize(("name", "value"), [("epsilon", 1e-16), ("relaxed", False)])

@@ -1,10 +1,12 @@
 """What every cell with a momentum rule shares."""
 
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import Step, Tensor
 from keras_momentum_rnn.arguments import (
     UNLISTED,
     FullSignature,
@@ -14,6 +16,7 @@ from keras_momentum_rnn.arguments import (
     take_rule,
 )
 from keras_momentum_rnn.exports import traced_by_torch
+from keras_momentum_rnn.rules import Rule
 
 
 class RuleCell:
@@ -30,9 +33,9 @@ class RuleCell:
     drive is not `gates` times as wide as h, `drive_width`. Both give `recurrence`.
     """
 
-    keras_cell = None
+    keras_cell: ClassVar[type[keras.layers.Layer] | None] = None
     gates = 1
-    rule_class = None
+    rule_class: ClassVar[type[Rule] | None] = None
     # Whether the cell is the Keras cell with a rule on its input: then weights can be copied.
     extends_keras_cell = True
     # Arguments of the Keras cell that have no place in the equation, or another default.
@@ -50,12 +53,14 @@ class RuleCell:
     dropout = 0.0
     recurrent_dropout = 0.0
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
         delegate(cls, rule_parameters(cls.rule_class), "rule")
 
-    def __init__(self, *args, rule=None, **kwargs):
+    def __init__(
+        self, *args: Any, rule: Rule | dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
         rule = take_rule(type(self), rule, kwargs)
         cls = type(self)
         arguments = bound(cls, self.keras_cell, cls, args, kwargs)
@@ -64,45 +69,45 @@ class RuleCell:
             del arguments["units"]
         super().__init__(**arguments)
         self.units = units
-        self.rule = rule
+        self.rule: Rule = rule
         self._set_states(self.own_states())
 
     def _set_states(self, own):
         self.own_state_count = len(own)
         self.state_size = [*own, *self.rule.slots(self.drive_width).values()]
 
-    def own_states(self):
+    def own_states(self) -> list[int]:
         """Return the widths of the cell's own states, h first, a list."""
         return [self.units] if self.keras_cell is None else keras.tree.flatten(self.state_size)
 
     @property
-    def drive_width(self):
+    def drive_width(self) -> int:
         """The width of the drive."""
         return self.gates * self.units
 
-    def split(self, states):
+    def split(self, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return the cell's own states and the rule's slots, two lists."""
         return list(states[: self.own_state_count]), list(states[self.own_state_count :])
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         super().build(input_shape)
         self.build_rule()
 
-    def build_rule(self):
+    def build_rule(self) -> None:
         """Create the weights of the rule."""
         self.rule.build_for(self.add_weight, self.drive_width, self.gates, self.slot_dtype)
 
-    def add_weight(self, *args, **kwargs):
+    def add_weight(self, *args: Any, **kwargs: Any) -> keras.Variable:
         """Add a weight that is read as it is stored: each use says which dtype it takes."""
         return super().add_weight(*args, **{"autocast": False, **kwargs})
 
     @property
-    def is_half(self):
+    def is_half(self) -> bool:
         """Whether the cell computes in half precision."""
         return self.compute_dtype in ("float16", "bfloat16")
 
     @property
-    def slot_dtype(self):
+    def slot_dtype(self) -> str:
         """The dtype of the rule's arithmetic: float32, or float64 if the cell computes in it.
 
         In half precision a velocity at momentum 0.99 stops at half its value, the square
@@ -110,12 +115,12 @@ class RuleCell:
         """
         return "float32" if self.is_half else self.compute_dtype
 
-    def to_slot_dtype(self, x):
+    def to_slot_dtype(self, x: Tensor) -> Tensor:
         """Return a tensor in the dtype of the rule's arithmetic."""
         return ops.cast(x, self.slot_dtype)
 
     @property
-    def standard_activations(self):
+    def standard_activations(self) -> bool:
         """Whether the activations are those that fused kernels have built in."""
         recurrent = getattr(self, "recurrent_activation", keras.activations.sigmoid)
         return (
@@ -124,23 +129,23 @@ class RuleCell:
         )
 
     @property
-    def input_bias(self):
+    def input_bias(self) -> Any:
         """The bias that rides with the input, or None."""
         return self.bias
 
     @property
-    def recurrent_side_bias(self):
+    def recurrent_side_bias(self) -> Any:
         """The bias that rides with the recurrent product, or None."""
         return None
 
-    def recurrent_weights(self, training=False):
+    def recurrent_weights(self, training: bool = False) -> list[Any]:
         """Return what its `recurrence` multiplies and adds, a list of tensors and None.
 
         The matrix of h and the bias beside it come first.
         """
         return [self.recurrent_kernel, self.recurrent_side_bias]
 
-    def projection(self, training=False):
+    def projection(self, training: bool = False) -> Callable[[Tensor], Tensor]:
         """Return the function x -> u = W x + b.
 
         Weights and dropout masks are read once, here, and not at every step. u has the
@@ -151,7 +156,9 @@ class RuleCell:
         product = self._product(self.kernel, self.input_bias, masks, self.slot_dtype)
         return lambda x: product(self.to_slot_dtype(x))
 
-    def recurrent_product(self, training=False, weights=None):
+    def recurrent_product(
+        self, training: bool = False, weights: list[Any] | None = None
+    ) -> Callable[[Tensor], Tensor]:
         """Return the function h -> h U, plus the bias that rides with it.
 
         Args:
@@ -162,7 +169,7 @@ class RuleCell:
         kernel, bias, *_ = self.recurrent_weights() if weights is None else weights
         return self._product(kernel, bias, masks, self.compute_dtype)
 
-    def recurrent_masks(self, training):
+    def recurrent_masks(self, training: bool) -> Any:
         """Return the dropout masks of h: None, one, or a list of one for each gate."""
         return self._recurrent_dropout_mask if training and self.recurrent_dropout else None
 
@@ -190,13 +197,13 @@ class RuleCell:
 
         return product
 
-    def apply_rule(self, u, slots):
+    def apply_rule(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """Return the drive of u in the compute dtype, and the slots in the dtype they had."""
         drive, wide = self.rule.update(u, [self.to_slot_dtype(s) for s in slots])
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast(drive, self.compute_dtype), slots
 
-    def recurrence(self, training=False, weights=None):
+    def recurrence(self, training: bool = False, weights: list[Any] | None = None) -> Step:
         """Return the cell's own equation, a function (drive, own states) -> own states.
 
         Args:
@@ -206,12 +213,14 @@ class RuleCell:
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `recurrence`")
 
-    def step_from_input(self, training=False):
+    def step_from_input(self, training: bool = False) -> Step:
         """Return one step, a function (x, states) -> states. It defines the cell."""
         project, step = self.projection(training), self.step_from_projection(training)
         return lambda x, states: step(project(x), states)
 
-    def step_from_projection(self, training=False, weights=None):
+    def step_from_projection(
+        self, training: bool = False, weights: list[Any] | None = None
+    ) -> Step:
         """Return one step past the projection, a function (u, states) -> states."""
         recur = self.recurrence(training, weights)
 
@@ -222,7 +231,7 @@ class RuleCell:
 
         return step
 
-    def step_from_filtered_input(self, training=False):
+    def step_from_filtered_input(self, training: bool = False) -> Step:
         """Return one step of a linear rule which filters x in place of u.
 
         v = mu v + s (W x + b) is W times the filtered x plus b times the filtered 1. The
@@ -242,38 +251,40 @@ class RuleCell:
 
         return step
 
-    def input_rows(self):
+    def input_rows(self) -> Tensor:
         """Return [W; b], the kernel and under it the bias that rides with the input."""
         kernel = self.to_slot_dtype(self.kernel)
         bias = self.input_bias
         bias = ops.zeros_like(kernel[0]) if bias is None else self.to_slot_dtype(bias)
         return ops.concatenate([kernel, ops.expand_dims(bias, 0)], axis=0)
 
-    def call(self, inputs, states, training=False):
+    def call(
+        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
         self.draw_dropout(inputs, states[0])
         states = self.step_from_input(training)(inputs, list(states))
         return states[0], states
 
-    def draw_dropout(self, x, h):
+    def draw_dropout(self, x: Tensor, h: Tensor) -> None:
         """Draw the dropout masks, unless they are drawn already, for one step's x and h."""
         if self.keras_cell is not None:
             self.get_dropout_mask(x)
             self.get_recurrent_dropout_mask(h)
 
-    def reset_dropout(self):
+    def reset_dropout(self) -> None:
         """Forget the dropout masks: the next call draws its own."""
         if self.keras_cell is not None:
             self.reset_dropout_mask()
             self.reset_recurrent_dropout_mask()
 
-    def get_initial_state(self, batch_size=None):
+    def get_initial_state(self, batch_size: int | None = None) -> list[Tensor]:
         own, slots = self.split(self.state_size)
         return [
             *(ops.zeros((batch_size, size), dtype=self.compute_dtype) for size in own),
             *(ops.zeros((batch_size, size), dtype=self.slot_dtype) for size in slots),
         ]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = {**super().get_config(), "units": self.units}
         config |= {name: getattr(self, name) for name in UNLISTED if hasattr(self, name)}
         for name in self.left_out:

@@ -1,8 +1,11 @@
 """GRU cells whose input drive is accelerated by a momentum rule."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import Step
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.rules import register
 
@@ -20,20 +23,20 @@ class RuleGRUCell(RuleCell, keras.layers.GRUCell):
     cheap_steps = True
 
     @property
-    def recurrence_name(self):
+    def recurrence_name(self) -> str | None:
         return "gru" if self.reset_after else None
 
     @property
-    def input_bias(self):
+    def input_bias(self) -> Any:
         two = self.use_bias and self.reset_after
         return ops.convert_to_tensor(self.bias)[0] if two else self.bias
 
     @property
-    def recurrent_side_bias(self):
+    def recurrent_side_bias(self) -> Any:
         two = self.use_bias and self.reset_after
         return ops.convert_to_tensor(self.bias)[1] if two else None
 
-    def recurrence(self, training=False, weights=None):
+    def recurrence(self, training: bool = False, weights: list[Any] | None = None) -> Step:
         if not self.reset_after:
             return self._reset_before(training, weights)
         product = self.recurrent_product(training, weights)

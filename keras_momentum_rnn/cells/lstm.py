@@ -1,9 +1,12 @@
 """LSTM cells whose input drive is accelerated by a momentum rule."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_momentum_rnn import rules
+from keras_momentum_rnn.annotations import Step
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.rules import register
@@ -28,10 +31,11 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
 
     keras_cell = keras.layers.LSTMCell
     gates = 4
+    recurrent_bias: keras.Variable | None
     recurrence_name = "lstm"
     cheap_steps = True
 
-    def __init__(self, *args, use_recurrent_bias=False, **kwargs):
+    def __init__(self, *args: Any, use_recurrent_bias: bool = False, **kwargs: Any) -> None:
         checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))
         super().__init__(*args, **kwargs)
         self.use_recurrent_bias = use_recurrent_bias
@@ -39,7 +43,7 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
         # What a linear rule adds to a step takes longer to compute again than to store.
         self.cheap_steps = self.cheap_steps and self.rule.scaled
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         super().build(input_shape)
         if self.use_recurrent_bias:
             self.recurrent_bias = self.add_weight(
@@ -63,10 +67,10 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
         )
 
     @property
-    def recurrent_side_bias(self):
+    def recurrent_side_bias(self) -> Any:
         return self.recurrent_bias
 
-    def recurrence(self, training=False, weights=None):
+    def recurrence(self, training: bool = False, weights: list[Any] | None = None) -> Step:
         product = self.recurrent_product(training, weights)
 
         def step(drive, states):
@@ -75,7 +79,7 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
 
         return step
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "use_recurrent_bias": self.use_recurrent_bias}
 
 
@@ -101,7 +105,9 @@ class ReleasedSRLSTMCell(RuleLSTMCell):
     recurrence_name = "released"
     drive_from_input = False
 
-    def step_from_projection(self, training=False, weights=None):
+    def step_from_projection(
+        self, training: bool = False, weights: list[Any] | None = None
+    ) -> Step:
         product = self.recurrent_product(training, weights)
 
         def step(u, states):

@@ -1,12 +1,15 @@
 """LSTM cells whose memory is itself a recurrent cell."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_momentum_rnn import rules
+from keras_momentum_rnn.annotations import Step, Tensor
 from keras_momentum_rnn.cells.gru import gru_step
 from keras_momentum_rnn.cells.lstm import RuleLSTMCell, lstm_step
-from keras_momentum_rnn.rules import register
+from keras_momentum_rnn.rules import Rule, register
 
 
 class NestedCell(RuleLSTMCell):
@@ -19,7 +22,13 @@ class NestedCell(RuleLSTMCell):
     extends_keras_cell = False
     cheap_steps = False
 
-    def __init__(self, *args, memory=None, rule=None, **kwargs):
+    def __init__(
+        self,
+        *args: Any,
+        memory: keras.layers.Layer | dict[str, Any] | None = None,
+        rule: Rule | dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         rule = rules.Identity() if rule is None else rule
         super().__init__(*args, rule=rule, **kwargs)
         self.memory = self._copied(memory)
@@ -50,11 +59,11 @@ class NestedCell(RuleLSTMCell):
             )
         return type(memory).from_config(memory.get_config())
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         super().build(input_shape)
         self.memory.build((input_shape[0], 2 * self.units))
 
-    def recurrence(self, training=False, weights=None):
+    def recurrence(self, training: bool = False, weights: list[Any] | None = None) -> Step:
         product = self.recurrent_product(training, weights)
         sigmoid, tanh = self.recurrent_activation, self.activation
         memory_step = self._memory_step(training, weights)
@@ -109,7 +118,7 @@ class NestedCell(RuleLSTMCell):
         return memory.kernel, bias, memory.recurrent_kernel, recurrent_bias
 
     @property
-    def recurrence_name(self):
+    def recurrence_name(self) -> str | None:
         """That of a plain memory with the usual activations and without dropout."""
         memory, kind = self.memory, self._plain_memory()
         if (
@@ -122,7 +131,7 @@ class NestedCell(RuleLSTMCell):
             return None
         return f"nested_{kind}"
 
-    def recurrent_weights(self, training=False):
+    def recurrent_weights(self, training: bool = False) -> list[Any]:
         memory = [] if self._plain_memory() is None else self._memory_weights()
         return [*super().recurrent_weights(training), *memory]
 
@@ -130,7 +139,7 @@ class NestedCell(RuleLSTMCell):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""
         return hasattr(self.memory, "get_dropout_mask")
 
-    def get_recurrent_dropout_mask(self, step_input):
+    def get_recurrent_dropout_mask(self, step_input: Tensor) -> Any:
         """Draw the masks of the memory, too: Keras asks for them once before the loop."""
         if self._memory_drops_out():
             c = ops.zeros_like(step_input)
@@ -138,13 +147,13 @@ class NestedCell(RuleLSTMCell):
             self.memory.get_recurrent_dropout_mask(c)
         return super().get_recurrent_dropout_mask(step_input)
 
-    def reset_recurrent_dropout_mask(self):
+    def reset_recurrent_dropout_mask(self) -> None:
         if self._memory_drops_out():
             self.memory.reset_dropout_mask()
             self.memory.reset_recurrent_dropout_mask()
         super().reset_recurrent_dropout_mask()
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         memory = keras.saving.serialize_keras_object(self.memory)
         return {**super().get_config(), "memory": memory}
 

@@ -1,10 +1,11 @@
 """Orthogonal (DTRIV) cells whose input drive is accelerated by a momentum rule."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import Identifier, Step, Tensor
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked, checked_choice
 from keras_momentum_rnn.exports import (
@@ -38,6 +39,11 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     keras_cell = keras.layers.SimpleRNNCell
     extends_keras_cell = False
     recurrence_name = "modrelu"
+    skew: keras.Variable
+    modrelu_bias: keras.Variable
+    base: keras.Variable
+    skew_origin: keras.Variable
+    calls_at_base: keras.Variable
     # It has none but modrelu, which is in the equation.
     standard_activations = True
     left_out = ("activation", "recurrent_constraint")
@@ -54,13 +60,13 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
 
     def __init__(
         self,
-        *args,
-        parametrization="expm",
-        initial_rotation="base",
-        recurrent_lr_multiplier=1.0,
-        modrelu_bias_initializer=None,
-        **kwargs,
-    ):
+        *args: Any,
+        parametrization: Literal["expm", "cayley"] = "expm",
+        initial_rotation: Literal["base", "skew"] = "base",
+        recurrent_lr_multiplier: float = 1.0,
+        modrelu_bias_initializer: Identifier = None,
+        **kwargs: Any,
+    ) -> None:
         checked_choice("parametrization", parametrization, tuple(PARAMETRIZATIONS))
         checked_choice("initial_rotation", initial_rotation, ("base", "skew"))
         multiplier = checked("recurrent_lr_multiplier", recurrent_lr_multiplier, above=0)
@@ -75,7 +81,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
             modrelu_bias_initializer = keras.initializers.RandomUniform(-0.01, 0.01)
         self.modrelu_bias_initializer = keras.initializers.get(modrelu_bias_initializer)
 
-    def build(self, input_shape):
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
         shape = (packed_size(self.units),)
         on_skew = None if self.recurrent_regularizer is None else _OnDisplacement(self)
         # What moves alone, with no gradient, and what is kept of it where devices share work.
@@ -136,7 +142,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         drawn = self.recurrent_initializer((packed_size(self.units),), dtype=dtype)
         return rotation(eye, unpacked(drawn, self.units), self.parametrization)
 
-    def displacement(self):
+    def displacement(self) -> Tensor:
         """Return the packed S of the equation: how far Q has moved from its base.
 
         It is `recurrent_lr_multiplier` times what the weight `skew` has moved, with the
@@ -149,7 +155,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         still = ops.stop_gradient(moved)
         return self.recurrent_lr_multiplier * still + (moved - still)
 
-    def recurrent_matrix(self, portable=False):
+    def recurrent_matrix(self, portable: bool = False) -> Tensor:
         """Return Q, a tensor `(units, units)`, in float32 (in float64 under that policy).
 
         Args:
@@ -160,11 +166,11 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         skew = unpacked(self.displacement(), self.units)
         return rotation(base, skew, self.parametrization, portable)
 
-    def fix_matrix(self):
+    def fix_matrix(self) -> None:
         """Compute Q now, for all calls: the weights are not to change any more."""
         self.fixed_matrix = ops.convert_to_numpy(self.recurrent_matrix())
 
-    def rebase(self, every):
+    def rebase(self, every: int) -> None:
         """Count a call in training; when `every` are over, let Q be the base, and S zero.
 
         Q stays as it is, and so does the weight `skew`, whose optimizer knows nothing of
@@ -184,7 +190,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         self.skew_origin.assign(origin)
         self.calls_at_base.assign(ops.where(due, 0, calls) + 1)
 
-    def recurrent_weights(self, training=False):
+    def recurrent_weights(self, training: bool = False) -> list[Any]:
         if self.fixed_matrix is not None:
             matrix = ops.convert_to_tensor(self.fixed_matrix)
         elif traced_by_torch():
@@ -193,7 +199,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
             matrix = self.recurrent_matrix(portable=may_become_a_file(training))
         return [matrix, self.modrelu_bias]
 
-    def recurrence(self, training=False, weights=None):
+    def recurrence(self, training: bool = False, weights: list[Any] | None = None) -> Step:
         """h = modrelu(g + h Q, b), in the dtype of Q.
 
         A Q rounded to bfloat16 has singular values of 0.998 to 1.002, and at 16 units h would
@@ -211,7 +217,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
 
         return step
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "parametrization": self.parametrization,

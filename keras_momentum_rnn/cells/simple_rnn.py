@@ -1,8 +1,11 @@
 """Elman cells whose input drive is accelerated by a momentum rule."""
 
+from typing import Any, Literal
+
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import Step, Tensor
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.rules import register
@@ -18,24 +21,26 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
 
     keras_cell = keras.layers.SimpleRNNCell
 
-    def __init__(self, *args, parameterization="input", **kwargs):
+    def __init__(
+        self, *args: Any, parameterization: Literal["input", "hidden"] = "input", **kwargs: Any
+    ) -> None:
         checked_choice("parameterization", parameterization, ("input", "hidden"))
         super().__init__(*args, **kwargs)
         self.parameterization = parameterization
 
     @property
-    def extends_keras_cell(self):
+    def extends_keras_cell(self) -> bool:
         return self.parameterization == "input"
 
     @property
-    def recurrence_name(self):
+    def recurrence_name(self) -> str | None:
         return "elman" if self.parameterization == "input" else None
 
     @property
-    def drive_from_input(self):
+    def drive_from_input(self) -> bool:
         return self.parameterization == "input"
 
-    def apply_rule(self, u, slots):
+    def apply_rule(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         if self.parameterization == "input":
             return super().apply_rule(u, slots)
         v, scale, wide = self.rule.update_factored(u, [self.to_slot_dtype(s) for s in slots])
@@ -43,7 +48,7 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
         slots = [ops.cast(new, old.dtype) for new, old in zip(wide, slots)]
         return ops.cast((v @ kernel) * scale, self.compute_dtype), slots
 
-    def recurrence(self, training=False, weights=None):
+    def recurrence(self, training: bool = False, weights: list[Any] | None = None) -> Step:
         product = self.recurrent_product(training, weights)
 
         def step(drive, states):
@@ -52,5 +57,5 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
 
         return step
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "parameterization": self.parameterization}

@@ -1,6 +1,7 @@
 """Gradients by the hidden state over time."""
 
 import contextlib
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,7 +15,9 @@ from keras_momentum_rnn.diagnostics.single_cell import (
 )
 
 
-def gradient_norms(model, x, y, layer, loss=None):
+def gradient_norms(
+    model: keras.Model, x: Any, y: Any, layer: keras.layers.Layer | str, loss: Any = None
+) -> np.ndarray:
     """Return how much the loss depends on the hidden state at each time: |dL/dh_t|.
 
     ```

@@ -1,5 +1,8 @@
 """The papers' figures of gradients and states, and learned time scales."""
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from keras_momentum_rnn.checks import checked_count
@@ -7,10 +10,17 @@ from keras_momentum_rnn.diagnostics.states import memories, pace
 from keras_momentum_rnn.diagnostics.time_scales import finding
 from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, PURPLE, VERMILION, tidy
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 COLORS = ["black", VERMILION, BLUE, GREEN, PURPLE, ORANGE]
 
 
-def plot_gradient_norms(norms, iterations=None, title="Gradient of the loss by h at time t"):
+def plot_gradient_norms(
+    norms: Mapping[str, np.ndarray],
+    iterations: Sequence[int] | None = None,
+    title: str = "Gradient of the loss by h at time t",
+) -> "Figure":
     """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
 
     Args:
@@ -84,7 +94,13 @@ def _draw_heat_maps(matplotlib, norms, iterations):
     return figure
 
 
-def plot_memory_map(states, text, sample=0, neurons=3, title="Memory states over the input"):
+def plot_memory_map(
+    states: Mapping[str, Mapping[str, np.ndarray]],
+    text: Sequence[str],
+    sample: int = 0,
+    neurons: int = 3,
+    title: str = "Memory states over the input",
+) -> "Figure":
     """Draw the memory of layers over time as the MCRM paper's Figure 7.
 
     One row of the picture for each memory state: c, or h where there is no c; for a nested
@@ -155,7 +171,9 @@ def plot_memory_map(states, text, sample=0, neurons=3, title="Memory states over
     return figure
 
 
-def plot_time_scales(scales, title=None):
+def plot_time_scales(
+    scales: Mapping[str, Mapping[str, np.ndarray]], title: str | None = None
+) -> "Figure":
     """Draw learned time scales, from the quickest gates and units to the slowest.
 
     Args:

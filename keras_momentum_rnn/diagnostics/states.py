@@ -1,5 +1,8 @@
 """Every state of a recurrent layer over time."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops, tree
@@ -16,7 +19,9 @@ from keras_momentum_rnn.diagnostics.single_cell import (
 from keras_momentum_rnn.paths.steps import scan_steps
 
 
-def memory_map(layer, x, initial_state=None, mask=None):
+def memory_map(
+    layer: keras.layers.RNN, x: Any, initial_state: Any = None, mask: Any = None
+) -> dict[str, np.ndarray]:
     """Return every state of a recurrent layer at every time.
 
     Args:
@@ -82,7 +87,7 @@ def memory_map(layer, x, initial_state=None, mask=None):
     return dict(zip(state_names(cell), np.split(ops.convert_to_numpy(result), ends, axis=-1)))
 
 
-def state_names(cell):
+def state_names(cell: keras.layers.Layer) -> list[str]:
     """Return the names of a cell's states, in their order: see `memory_map`."""
     count = len(tree.flatten(cell.state_size))
     if not isinstance(cell, RuleCell):
@@ -96,7 +101,7 @@ def state_names(cell):
     return names + (["y", "t"] if isinstance(cell, ReleasedSRLSTMCell) else slots)
 
 
-def memories(maps):
+def memories(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the states that the MCRM paper's Figure 7 shows of a layer.
 
     Args:
@@ -112,7 +117,7 @@ def memories(maps):
     return {name: maps[name]}
 
 
-def pace(values):
+def pace(values: np.ndarray) -> np.ndarray:
     """Return how quickly each neuron changes: mean absolute step over standard deviation.
 
     Args:

@@ -1,5 +1,7 @@
 """The momenta and step sizes that a layer has learned."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -9,7 +11,7 @@ from keras_momentum_rnn.diagnostics.single_cell import recurrent
 from keras_momentum_rnn.rules import LearnedMomentum
 
 
-def time_scales(layer):
+def time_scales(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Return the numbers of a layer whose rule is `rules.LearnedMomentum`.
 
     Args:
@@ -63,15 +65,15 @@ class TimeScales(keras.callbacks.Callback):
     ```
     """
 
-    def __init__(self, layer, every=1):
+    def __init__(self, layer: keras.layers.Layer, every: int = 1) -> None:
         super().__init__()
         self.layer, self.every = layer, checked_count("every", every)
         self.found = {}
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self.found.setdefault("start", time_scales(self.layer))
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if (epoch + 1) % self.every == 0:
             self.found[f"epoch {epoch + 1}"] = time_scales(self.layer)
 

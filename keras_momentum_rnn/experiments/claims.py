@@ -8,11 +8,11 @@ from keras_momentum_rnn.experiments.summary import BASELINE, number, rows
 OFF_CHANCE = 0.05
 # What is told of pairs of layers, and the words for it.
 GROUPS = {
-    "seen": "seen for",
+    "seen": "yes for",
     "within": "within the spread of seeds:",
     "against": "the other way round:",
-    "chance": "both at chance:",
-    "single": "of one seed, whose spread is unknown:",
+    "chance": "both no better than a constant output:",
+    "single": "one seed only, so the spread is unknown:",
 }
 
 
@@ -32,7 +32,7 @@ class Claim:
 
 
 def verdicts(results, claims=()):
-    """Return whether claims are seen, who is sooner, and who at chance, as Markdown lines."""
+    """Return which claims hold, who is sooner, and who at chance, as Markdown lines."""
     found = {row["layer"]: row for row in rows(results) if row["test"] is not None}
     lost = at_chance(results)
     lines = [
@@ -62,9 +62,9 @@ def verdict(claim, found, lost, larger_is_better):
             groups["chance" if {name, other} <= set(lost) else group].append(pair)
     told = {group: pairs for group, pairs in groups.items() if pairs}
     if list(told) == ["seen"]:
-        return f"- {claim.text}. **Seen**, in all cases."
+        return f"- {claim.text}. **It holds**, in all cases."
     parts = [f"{GROUPS[group]} {', '.join(pairs)}" for group, pairs in told.items()]
-    word = "Seen in part" if "seen" in told else "Not seen"
+    word = "It holds in part" if "seen" in told else "It does not hold here"
     if list(told) == ["single"]:
         word = "Open"
     return f"- {claim.text}. **{word}**: {'; '.join(parts)}."
@@ -94,9 +94,9 @@ def sooner(found):
         if (row["epochs_to_lstm_best"] or own) < own
     ]
     never = [name for name, row in others.items() if row["epochs_to_lstm_best"] is None]
-    text = f"- LSTM is at its best on validation after {own} epochs."
-    text += f" Earlier there: {', '.join(early)}." if early else " No layer is there earlier."
-    yield text + (f" Never: {', '.join(never)}." if never else "")
+    text = f"- LSTM has its best validation score after {own} epochs."
+    text += f" Reached sooner by {', '.join(early)}." if early else " No layer is sooner."
+    yield text + (f" Never reached by {', '.join(never)}." if never else "")
 
 
 def at_chance(results):
@@ -133,10 +133,10 @@ def no_better(lost, results):
         told = dict.fromkeys(["loss", results["settings"]["metric"]])
         scores = [f"{name} {number(constant[name])}" for name in told if name in constant]
         text = (
-            f"- At chance, that is no better by {OFF_CHANCE:.0%} than the best output that "
-            f"does not depend on the inputs (test {', '.join(scores)}): {', '.join(lost)}."
+            f"- Not distinguishable from a constant output (within {OFF_CHANCE:.0%}; its test "
+            f"{', '.join(scores)}): {', '.join(lost)}."
         )
-        yield text + (" Among them this comparison ranks nothing." if len(lost) > 1 else "")
+        yield text + (" Do not rank these layers." if len(lost) > 1 else "")
 
 
 def constant_of(results):

@@ -1,7 +1,7 @@
 """Layers on a task, trained one after another, and what they leave in a directory.
 
 results.json   settings, summary and all runs, see `SCHEMA`
-report.md      what is seen, beside the papers' numbers
+report.md      scores beside the papers', and which claims hold
 losses.png     training and test loss over epochs
 score.png      the papers' score on validation over epochs, where it is not the loss
 heat_map.png   of an ablation: the score over momentum and step size
@@ -15,7 +15,9 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import keras
 from rich import print
 from rich.markup import escape
 
@@ -70,7 +72,9 @@ class Comparison:
         budget: dict, what the results file says of the budget.
         title: str, of pictures and report.
         command: str, the command line.
-        devices: int, over how many the batches are divided.
+        devices: int, over how many the batches are divided. On PyTorch the program must run as
+            one process for each, see `devices.start`; the best model of a stateful task then
+            takes as many rows as one of them.
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
         claims: `Claim`s, on which the report gives a verdict.
@@ -81,7 +85,7 @@ class Comparison:
     task: Task
     setups: dict
     seeds: int
-    output: Path
+    output: Path | str
     budget: dict
     title: str
     command: str
@@ -90,7 +94,7 @@ class Comparison:
     claims: tuple = ()
     epochs_at_once: int | None = None
 
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         """Return what must be equal for runs to be compared."""
         task = self.task
         return {
@@ -115,14 +119,17 @@ def without_folders(value):
     return Path(value).name if is_path else value
 
 
-def compare(comparison):
+def compare(comparison: Comparison) -> dict[str, Any]:
     """Train what is not trained yet, and write results, pictures and report.
+
+    Where several processes train, as on several devices on PyTorch, each of them calls this.
+    The first one does all but the training, and tells the others what to train.
 
     Args:
         comparison: `Comparison`.
 
     Returns:
-        What results.json holds, see `SCHEMA`.
+        What results.json holds, see `SCHEMA`; None in other processes than the first.
 
     Raises:
         ValueError: if the directory holds runs with other settings, or a results.json that
@@ -130,6 +137,20 @@ def compare(comparison):
         OSError: if a file cannot be written.
     """
     task, setups, output = comparison.task, comparison.setups, Path(comparison.output)
+    process = devices.this_process(comparison.devices)
+    devices.check(task, setups, comparison.devices)
+
+    def train(run, until, folder, settings, after=lambda: None):
+        with devices.distributed(comparison.devices) as process:
+            setup = setups[run["layer"]]
+            training.train(run, setup, task, folder, settings, after, until, process)
+
+    if not process.first:
+        with devices.joined(process):
+            while order := process.from_first(None):
+                keras.utils.clear_session()
+                train(*order)
+        return None
     results = ResultsFile(
         folder=output,
         settings=comparison.settings(),
@@ -139,15 +160,14 @@ def compare(comparison):
         complete=completed,
         check=partial(other_setups, {n: setup.described() for n, setup in setups.items()}),
     )
-    devices.check(task, setups, comparison.devices)
     constant = results.content.get("constant")
     results.write(constant=constant_of(comparison) if constant is None else constant)
     written = time.monotonic()
 
-    def train(run, until, folder, after):
-        with devices.distributed(comparison.devices):
-            setup = setups[run["layer"]]
-            training.train(run, setup, task, folder, results.settings, after, until)
+    def train_together(run, until, folder, after):
+        order = run, until, folder, results.settings
+        process.from_first(order)
+        train(*order, after)
 
     def write_report():
         report.write(
@@ -160,15 +180,18 @@ def compare(comparison):
             write_report()
             written = time.monotonic()
 
-    runner.finish(
-        turns(comparison),
-        results,
-        train,
-        whole=lambda run: setups[run["layer"]].epochs,
-        label=lambda run: f"{run['layer']}, seed {run['seed']}",
-        sentence=lambda run: summary.sentence(run, task.metric),
-        between=between,
-    )
+    # Not before: what Keras evaluates while processes are joined, all must evaluate.
+    with devices.joined(process):
+        runner.finish(
+            turns(comparison),
+            results,
+            train_together,
+            whole=lambda run: setups[run["layer"]].epochs,
+            label=lambda run: f"{run['layer']}, seed {run['seed']}",
+            sentence=lambda run: summary.sentence(run, task.metric),
+            between=between,
+        )
+        process.from_first(None)
     keep_best(results)
     write_report()
     print(summary.table(results.content, comparison.title))

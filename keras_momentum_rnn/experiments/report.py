@@ -17,6 +17,9 @@ from keras_momentum_rnn.experiments.summary import (
 from keras_momentum_rnn.presentation import markdown_table, save_figures
 from keras_momentum_rnn.tasks.paper_results import published
 
+# Words of older results files, and those of today's reports.
+WORDS = {"numbers of the layers": "hyperparameters"}
+
 
 def write(results, output, title, sections=(), claims=()):
     """Write report.md and the pictures to a directory, and return the text.
@@ -56,7 +59,9 @@ def notes(output):
 def head(results, title):
     settings = results["settings"]
     sizes = ", ".join(f"{split} {count:,}" for split, count in settings["samples"].items())
-    budget = "; ".join(f"{name}: {value}" for name, value in settings["budget"].items())
+    budget = "; ".join(
+        f"{WORDS.get(name, name)}: {value}" for name, value in settings["budget"].items()
+    )
     versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
     devices = f"{settings['devices']} x {settings['device']}"
     commands = "\n\n".join(f"`{command}`" for command in results["commands"])
@@ -113,28 +118,44 @@ def scores(results):
             f"{row['units']}",
             f"{row['parameters']:,}",
             mean_and_spread(row),
-            " to ".join(map(number, row["test_range"] or [])) or "-",
+            range_text(row),
             *([progress_text(row)] if raced else []),
             ", ".join(map(cell, theirs[row["layer"]])) or "-",
         ]
         for row in results["summary"]
     ]
     seeds = max(row["runs"] for row in results["summary"])
-    text = (
-        f"Test {metric} of the epoch that is best on validation: mean, standard deviation "
-        f"and range of {seeds} seeds."
-    )
+    told = f"mean ± standard deviation and range of {seeds} seeds" if seeds > 1 else "one seed"
+    text = f"Test {metric} of the epoch that is best on validation, {told}."
     if raced:
-        text += f" In brackets seconds of training until the {BASELINE}'s best."
+        text += " In brackets: seconds of training until then."
     if diverged := diverged_text(results["summary"]):
         text += f" {diverged}"
-    chance = settings["chance"].get(metric)
-    if chance is not None:
-        text += f" Chance: {number(chance)} ({settings['chance_means']})."
+    text += baseline_text(results)
     sources = dict.fromkeys(p.source for found in theirs.values() for p in found)
     if sources:
-        text += f" Papers: {'; '.join(sources)}; sizes and budgets there are others."
+        text += f" Papers: {'; '.join(sources)}; their sizes and budgets differ."
     return markdown_table([*head, "papers"], cells) + "\n\n" + text
+
+
+def range_text(row):
+    """Return the range of a row's scores, of one run nothing."""
+    if row["test_sd"] is None:
+        return "-"
+    return " to ".join(map(number, row["test_range"]))
+
+
+def baseline_text(results):
+    """Return what a layer must beat: a constant output, or chance if that was not measured."""
+    settings = results["settings"]
+    metric = settings["metric"]
+    constant = results.get("constant", {}).get(metric)
+    if constant is not None:
+        return f" The best constant output scores {number(constant)} on test."
+    chance = settings["chance"].get(metric)
+    if chance is None:
+        return ""
+    return f" Chance: {number(chance)} ({settings['chance_means']})."
 
 
 def of_column(found, layer):
@@ -164,10 +185,10 @@ def seen(results, claims=()):
     if not lines:
         return ""
     rule = (
-        "A layer is said to be better where the difference of the means exceeds the sum of "
-        "the two standard deviations."
+        "We call a layer better if the difference of the means exceeds the sum of the two "
+        "standard deviations."
     )
-    return "\n".join(["## What is seen", "", *lines, "", rule])
+    return "\n".join(["## Which claims hold?", "", *lines, *(["", rule] if claims else [])])
 
 
 def pictures(figures):
@@ -176,7 +197,7 @@ def pictures(figures):
 
 def training(results):
     """Return how each layer was trained, as a table."""
-    head = ["layer", "its numbers", "optimizer", "batch", "epochs", "seconds per epoch"]
+    head = ["layer", "hyperparameters", "optimizer", "batch", "epochs", "seconds per epoch"]
     cells = []
     for row in results["summary"]:
         setup = next(r["setup"] for r in results["runs"] if r["layer"] == row["layer"])
@@ -203,11 +224,11 @@ def listed(values):
         f"{value}" if name == "class" else f"{name} {as_text(value)}"
         for name, value in values.items()
     ]
-    return ", ".join(told) or "its defaults"
+    return ", ".join(told) or "defaults"
 
 
 def as_text(value):
-    """Return an argument as text: of an object, described as a dict, its name and numbers."""
+    """Return an argument as text: of an object, described as a dict, name and arguments."""
     if not isinstance(value, dict) or not {"class", "class_name"} & {*value}:
         return f"{value}"
     numbers = {**value, **value.get("config", {})}

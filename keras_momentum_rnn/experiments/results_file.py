@@ -18,7 +18,7 @@ from keras_momentum_rnn.atomic_files import (
 )
 
 
-def surroundings():
+def surroundings() -> dict[str, str]:
     """Return backend, device and versions, a dict."""
     backend = keras.config.backend()
     return {

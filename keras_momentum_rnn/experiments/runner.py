@@ -18,6 +18,7 @@ from rich import progress as bars
 from rich.markup import escape
 
 from keras_momentum_rnn.atomic_files import differences, replaced
+from keras_momentum_rnn.experiments.processes import ALONE
 
 # Of `state.npz`; a state of another schema is not read.
 SCHEMA = 2
@@ -75,6 +76,7 @@ def resumed(
     callbacks=(),
     prepare=lambda: None,
     after=lambda: None,
+    process=ALONE,
 ):
     """Train a run, from where its state in a folder says that it was.
 
@@ -92,24 +94,35 @@ def resumed(
             and `set_state`, as `tasks.AveragedSGD`.
         prepare: function that is called where a run resumes, before its state is restored.
         after: function that is called after each part, and once where a run resumes.
+        process: `Process`, of those that train the run. The first has the file.
     """
     path, depends = folder / "state.npz", dependencies(run, settings)
-    if path.exists():
-        try:
-            state = read_state(path, model, depends, callbacks)
-        except Exception as error:  # a damaged file raises what it likes
-            why = f"{type(error).__name__}: {error}"
-            print(escape(f"{path} cannot be used, so this run begins anew. {why}"))
-            shutil.rmtree(folder)
-        else:
-            prepare()
-            restore(state, model, run, callbacks)
-            after()
-    folder.mkdir(parents=True, exist_ok=True)
+    state = usable_state(path, model, depends, callbacks) if process.first else None
+    state = process.from_first(state)
+    if state is not None:
+        prepare()
+        restore(state, model, run, callbacks)
+        after()
+    if process.first:
+        folder.mkdir(parents=True, exist_ok=True)
     while not ended():
         part()
-        write_state(path, model, run, depends, callbacks)
+        if process.first:
+            write_state(path, model, run, depends, callbacks)
         after()
+
+
+def usable_state(path, model, depends, callbacks):
+    """Return what `read_state` does, or None; remove the folder of a file that is no use."""
+    if not path.exists():
+        return None
+    try:
+        return read_state(path, model, depends, callbacks)
+    except Exception as error:  # a damaged file raises what it likes
+        why = f"{type(error).__name__}: {error}"
+        print(escape(f"{path} cannot be used, so this run begins anew. {why}"))
+        shutil.rmtree(path.parent)
+        return None
 
 
 def dependencies(run, settings):
@@ -190,7 +203,7 @@ def remove_state(folder):
         shutil.rmtree(folder)
 
 
-def progress_bar(unit="epoch"):
+def progress_bar(unit: str = "epoch") -> bars.Progress:
     """Return a bar that shows how much is done, the elapsed and the remaining time."""
     return bars.Progress(
         bars.TextColumn("{task.description}"),

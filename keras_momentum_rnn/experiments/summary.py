@@ -105,6 +105,8 @@ def mean_and_spread(row):
     """Return the test score of a row as text."""
     if row["test"] is None:
         return "diverged"
+    if row["test_sd"] == 0:
+        return f"{number(row['test'])}, each seed"
     spread = "" if row["test_sd"] is None else f" ± {row['test_sd']:.2g}"
     return number(row["test"]) + spread
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_momentum_rnn.atomic_files import replaced
+from keras_momentum_rnn.experiments.processes import ALONE
 from keras_momentum_rnn.experiments.runner import remembering, resumed
 
 EVALUATION_BATCH = 500
@@ -26,7 +27,16 @@ def new_run(layer, seed, recipe):
     }
 
 
-def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=None):
+def train(
+    run,
+    recipe,
+    task,
+    folder,
+    settings,
+    after_epoch=lambda: None,
+    until=None,
+    process=ALONE,
+):
     """Train a run to its end or to an earlier epoch, and resume it where it was interrupted.
 
     Args:
@@ -37,9 +47,11 @@ def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=N
         settings: dict, what the run depends on beside its recipe: task, backend, versions.
         after_epoch: function that is called after each epoch.
         until: int, the epoch at which to stop; None for the end.
+        process: `Process`, of those that train the run together.
     """
     keras.utils.set_random_seed(run["seed"])
-    model = new_model(task, recipe)
+    task = process.own(task)
+    model = new_model(task, recipe, process.count)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
     callbacks = recipe.callbacks()
 
@@ -48,24 +60,35 @@ def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=N
         task.evaluate(model, "validation", evaluation_batch(task, recipe))
 
     def epoch():
-        metrics = train_epoch(run, recipe, task, model, callbacks)
-        note(run, task, metrics, model, callbacks, folder)
+        metrics = train_epoch(run, recipe, task, model, callbacks, process)
+        note(run, task, metrics, model, callbacks, folder if process.first else None)
 
     def ended():
         return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
 
-    resumed(run, model, epoch, ended, folder, settings, callbacks, build_metrics, after_epoch)
+    resumed(
+        run,
+        model,
+        epoch,
+        ended,
+        folder,
+        settings,
+        callbacks,
+        build_metrics,
+        after_epoch,
+        process,
+    )
 
 
-def train_epoch(run, recipe, task, model, callbacks):
+def train_epoch(run, recipe, task, model, callbacks, process):
     """Train one epoch, and return what it and validation and test measured, a dict."""
     epoch, batch_size = len(run["curve"]), evaluation_batch(task, recipe)
     watched = {}
     if remembering(callbacks):
         watched["validation_data"] = task.validation.batches(batch_size)
     # On PyTorch Keras's dropout draws from the generator of the process, which no state holds.
-    drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(1)
-    keras.utils.set_random_seed(int(drawn[0]))
+    drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(process.count)
+    keras.utils.set_random_seed(int(drawn[process.number]))
     start = time.perf_counter()
     fit = task.fit(
         model,
@@ -82,12 +105,12 @@ def train_epoch(run, recipe, task, model, callbacks):
     for split in ("validation", "test"):
         scores = task.evaluate(model, split, batch_size, callbacks=remembering(callbacks))
         metrics |= {f"{split}_{name}": value for name, value in scores.items()}
-    return {name: float(value) for name, value in metrics.items()}
+    return process.from_first({name: float(value) for name, value in metrics.items()})
 
 
-def new_model(task, recipe):
+def new_model(task, recipe, processes=1):
     """Return the task's model with the layers of a recipe, compiled, its optimizer built."""
-    options = {"batch_size": recipe.batch_size} if task.stateful else {}
+    options = {"batch_size": recipe.batch_size // processes} if task.stateful else {}
     layers = recipe.new_layers(**task.layer_arguments)
     model = task.model(*layers, **options, **recipe.model_options)
     task.compile(model, recipe.optimizer)
@@ -101,7 +124,10 @@ def evaluation_batch(task, recipe):
 
 
 def note(run, task, metrics, model, callbacks, folder):
-    """Add what an epoch measured; keep the model where validation is at its best."""
+    """Add what an epoch measured; keep the model where validation is at its best.
+
+    Its file is in `folder`; without one, None, no file is written.
+    """
     if not all(map(math.isfinite, metrics.values())):
         run["diverged"] = True
         return
@@ -116,6 +142,8 @@ def note(run, task, metrics, model, callbacks, folder):
             for name, value in metrics.items()
             if name.startswith("test_")
         }
+        if folder is None:
+            return
         # As it was scored: with averages in place of the weights that training goes on from.
         for callback in remembering(callbacks):
             callback.on_test_begin()

@@ -35,8 +35,8 @@ class RuleGRU(RuleLayer):
         units: positive integer, the width of h.
         rule: a `keras_momentum_rnn.rules.Rule`. The layer takes a copy of its own.
 
-        Every other argument is that of `keras.layers.GRU`, with its meaning, position and
-        default. `use_cudnn=True` raises where no fused kernel serves.
+    Every other argument is that of `keras.layers.GRU`, with its meaning, position and
+    default. `use_cudnn=True` raises where no fused kernel serves.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
@@ -87,8 +87,8 @@ class MomentumGRU(RuleGRU):
         momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
         step_size: float above 0. Defaults to 0.6.
 
-        Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-        and errors are those of `RuleGRU`.
+    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
+    and errors are those of `RuleGRU`.
 
     Example:
 
@@ -119,8 +119,8 @@ class NAGGRU(RuleGRU):
         units: positive integer.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-        and errors are those of `RuleGRU`.
+    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
+    and errors are those of `RuleGRU`.
 
     Example:
 
@@ -152,8 +152,8 @@ class SRGRU(RuleGRU):
         restart_period: positive integer F. Defaults to 40.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-        and errors are those of `RuleGRU`.
+    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
+    and errors are those of `RuleGRU`.
 
     Example:
 
@@ -191,8 +191,8 @@ class AdamGRU(RuleGRU):
         relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
             `True`.
 
-        Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-        and errors are those of `RuleGRU`.
+    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
+    and errors are those of `RuleGRU`.
 
     Example:
 
@@ -226,8 +226,8 @@ class RMSPropGRU(RuleGRU):
         beta: float in [0, 1). Defaults to 0.9.
         epsilon: float above 0, inside the root. Defaults to 1e-8.
 
-        Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-        and errors are those of `RuleGRU`.
+    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
+    and errors are those of `RuleGRU`.
 
     Example:
 

@@ -1,8 +1,11 @@
 """The LSTM family."""
 
+from typing import Any, Literal
+
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
@@ -36,8 +39,8 @@ class RuleLSTM(RuleLayer):
             the momentum, as in the cells released with the paper. It starts as the bias
             does, with `unit_forget_bias` its forget gate at 1. Defaults to `False`.
 
-        Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
-        default. `use_cudnn=True` raises where no fused kernel serves.
+    Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
+    default. `use_cudnn=True` raises where no fused kernel serves.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
@@ -65,8 +68,8 @@ class RuleLSTM(RuleLayer):
 
     Reference:
         Nguyen et al. (2020), "MomentumRNN: Integrating Momentum into Recurrent Neural
-        Networks", section 2.4. The paper's LSTM equation has no forget gate, its released
-        cell has one, and so has this.
+        Networks", section 2.4. The paper's LSTM equation has no forget gate. Its released
+        cell has one, as this layer does.
     """
 
     keras_layer = keras.layers.LSTM
@@ -92,8 +95,8 @@ class MomentumLSTM(RuleLSTM):
         step_size: float above 0. Defaults to 0.6.
         use_recurrent_bias: bool; with `True` it is the cell released with the paper.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -126,8 +129,8 @@ class NAGLSTM(RuleLSTM):
         units: positive integer.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -174,8 +177,8 @@ class SRLSTM(RuleLSTM):
         step_size: float above 0. Defaults to 0.9.
         formulation: `"paper"` or `"released"`. Defaults to `"paper"`.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -190,14 +193,16 @@ class SRLSTM(RuleLSTM):
 
     cell_class = cells.SRLSTMCell
 
-    def __init__(self, *args, formulation="paper", **kwargs):
+    def __init__(
+        self, *args: Any, formulation: Literal["paper", "released"] = "paper", **kwargs: Any
+    ) -> None:
         self.formulation = checked_choice("formulation", formulation, ("paper", "released"))
         super().__init__(*args, **kwargs)
 
-    def chosen_cell(self):
+    def chosen_cell(self) -> type[RuleCell]:
         return cells.SRLSTMCell if self.formulation == "paper" else cells.ReleasedSRLSTMCell
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "formulation": self.formulation}
 
 
@@ -225,8 +230,8 @@ class AdamLSTM(RuleLSTM):
         relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
             `True`.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 
@@ -261,8 +266,8 @@ class RMSPropLSTM(RuleLSTM):
         epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
             1e-16.
 
-        Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
-        errors are those of `RuleLSTM`.
+    Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
+    errors are those of `RuleLSTM`.
 
     Example:
 

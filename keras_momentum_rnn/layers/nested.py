@@ -29,8 +29,8 @@ class MCRM(RuleLayer):
         use_recurrent_bias: bool, whether a second bias stands beside h U. Defaults to
             `False`.
 
-        Every other argument is that of `keras.layers.LSTM`, for the shell: the initializers
-        and the dropout of the memory are the memory's own.
+    Every other argument is that of `keras.layers.LSTM`, for the shell: the initializers
+    and the dropout of the memory are the memory's own.
 
     Call arguments: those of `RuleLSTM`. States: [h, c, the memory's other states, the
     rule's slots]; `initial_state` holds all but the slots, or all.
@@ -53,9 +53,9 @@ class MCRM(RuleLayer):
 
     Reference:
         Mohamed and Claudel (2018), "MCRM: Mother Compact Recurrent Memory", equations 3 to
-        5. The paper writes h = (1 - z) h + z n; its code and Keras have z and 1 - z the
-        other way round, the same model with z relabelled, and so have we. Its third state is
-        a copy of c.
+        5. The paper writes h = (1 - z) h + z n; its code, Keras and this layer have z and
+        1 - z the other way round, the same model with z renamed. Its third state is a copy
+        of c.
     """
 
     keras_layer = keras.layers.LSTM
@@ -79,9 +79,9 @@ class NestedLSTM(RuleLayer):
         rule: a `keras_momentum_rnn.rules.Rule` for `x_t W + b`. Defaults to none.
         use_recurrent_bias: bool. Defaults to `False`.
 
-        Every other argument is that of `keras.layers.LSTM`, for the shell. Call arguments,
-        shapes, weights and errors are those of `MCRM`. States: [h, c, inner c, the rule's
-        slots].
+    Every other argument is that of `keras.layers.LSTM`, for the shell. Call arguments,
+    shapes, weights and errors are those of `MCRM`. States: [h, c, inner c, the rule's
+    slots].
 
     Example:
 

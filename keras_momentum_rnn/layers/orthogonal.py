@@ -1,10 +1,11 @@
 """The orthogonal (DTRIV) family."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
@@ -32,20 +33,20 @@ class RuleDTRIV(RuleLayer):
     Q = base exp(S),  S' = -S
     ```
 
-    Q is orthogonal whatever the weights, so that h Q is as long as h. S is stored packed, as
-    the `units (units - 1) / 2` numbers above its diagonal, row by row. With
+    Q is always orthogonal, so multiplying by it never shrinks or blows up h. S is stored
+    packed, as the `units (units - 1) / 2` numbers above its diagonal, row by row. With
     `parametrization="cayley"`, `Q = base (I + S)^-1 (I - S)`. Q is computed once per call, in
     float32 at least, as is the product h Q in half precision.
 
     Dynamic trivialisation: with `rebase_every=K` Q becomes the base after every K calls in
-    training, and S counts from there, starting at zero. This leaves the function as it is,
-    and the moments of the optimizer; it changes where S moves Q to from then on. It is part
-    of the layer's call: no callback is needed, and a saved model goes on where it stopped. A
-    model that calls the layer twice in an update counts two.
+    training, and S counts from there, starting at zero. The outputs and the optimizer's
+    moments stay as they are; what changes is where later steps of S move Q. The base moves
+    inside the training step: you need no callback, and a saved model continues where it
+    stopped. A model that calls the layer twice in an update counts two.
 
-    The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long, whatever
-    the optimizer, as if S had an optimizer of the same kind and m times the learning rate of
-    its own. For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
+    The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long under any
+    optimizer, as if S had its own optimizer of the same kind with m times the learning rate.
+    For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
     (3.15 does, 3.10 does not), and leave m at 1:
 
     ```python
@@ -78,10 +79,11 @@ class RuleDTRIV(RuleLayer):
         modrelu_bias_initializer: of b_m. Defaults to `RandomUniform(-0.01, 0.01)`.
         use_bias: bool, whether b is added to x_t W. Defaults to `False`.
         kernel_initializer: of W. Defaults to `"he_normal"`.
-        bias_regularizer, bias_constraint: of both biases. Default to `None`.
+        bias_regularizer: of both biases. Defaults to `None`.
+        bias_constraint: of both biases. Defaults to `None`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
-        default. There is no `activation` and no `recurrent_constraint`.
+    Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
+    default. There is no `activation` and no `recurrent_constraint`.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
@@ -129,16 +131,22 @@ class RuleDTRIV(RuleLayer):
     needs_rule = True
     own_hyperparameters: ClassVar = {"rebase_every": REBASE_EVERY}
 
-    def __init__(self, *args, rebase_every=None, **kwargs):
+    def __init__(self, *args: Any, rebase_every: int | None = None, **kwargs: Any) -> None:
         self.rebase_every = REBASE_EVERY.checked("rebase_every", rebase_every)
         super().__init__(*args, **kwargs)
 
-    def call(self, sequences, initial_state=None, mask=None, training=False):
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: bool = False,
+    ) -> Any:
         if training and self.rebase_every is not None:
             self.cell.rebase(self.rebase_every)
         return super().call(sequences, initial_state, mask, training)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "rebase_every": self.rebase_every}
 
 
@@ -155,7 +163,7 @@ class DTRIV(RuleDTRIV):
     Args:
         units: positive integer.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -186,7 +194,7 @@ class MomentumDTRIV(RuleDTRIV):
         momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
         step_size: float above 0. Defaults to 0.6.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -217,7 +225,7 @@ class NAGDTRIV(RuleDTRIV):
         units: positive integer.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -249,7 +257,7 @@ class SRDTRIV(RuleDTRIV):
         restart_period: positive integer F. Defaults to 40.
         step_size: float above 0. Defaults to 0.9.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -287,7 +295,7 @@ class AdamDTRIV(RuleDTRIV):
         relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
             `True`.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 
@@ -321,7 +329,7 @@ class RMSPropDTRIV(RuleDTRIV):
         epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
             1e-16.
 
-        Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
+    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
 
     Example:
 

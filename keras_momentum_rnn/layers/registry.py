@@ -3,11 +3,13 @@
 import keras
 
 from keras_momentum_rnn import layers
+from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.rules import Rule
 
 KERAS_LAYERS = ("SimpleRNN", "LSTM", "GRU")
 
 
-def available_layers():
+def available_layers() -> dict[str, type[keras.layers.RNN]]:
     """Return the recurrent layers by name: those of Keras, and ours.
 
     Each class of ours says which Keras layer it stands in for (`keras_layer`), its cell
@@ -24,7 +26,9 @@ def available_layers():
     return {**theirs, **our_layers()}
 
 
-def our_layers(family=None, rule=None):
+def our_layers(
+    family: str | None = None, rule: type[Rule] | None = None
+) -> dict[str, type[RuleLayer]]:
     """Return our layers by name.
 
     Args:
@@ -46,7 +50,7 @@ def our_layers(family=None, rule=None):
     }
 
 
-def ready_layers():
+def ready_layers() -> dict[str, type[keras.layers.RNN]]:
     """Return the layers that need no rule to be given: all but `RuleLSTM` and its like."""
     return {
         name: cls
@@ -55,7 +59,7 @@ def ready_layers():
     }
 
 
-def layers_with(hyperparameter, family=None):
+def layers_with(hyperparameter: str, family: str | None = None) -> dict[str, type[RuleLayer]]:
     """Return our ready layers that take a hyperparameter, such as `"momentum"`, by name."""
     return {
         name: cls

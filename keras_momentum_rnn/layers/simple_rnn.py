@@ -41,8 +41,8 @@ class RuleRNN(RuleLayer):
         rule: a `keras_momentum_rnn.rules.Rule`. The layer takes a copy of its own.
         parameterization: `"input"` or `"hidden"`. Defaults to `"input"`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`, with its meaning, position
-        and default.
+    Every other argument is that of `keras.layers.SimpleRNN`, with its meaning, position
+    and default.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
@@ -93,8 +93,8 @@ class MomentumRNN(RuleRNN):
         step_size: float above 0. Defaults to 0.6.
         parameterization: `"input"` or `"hidden"`, see `RuleRNN`. Defaults to `"input"`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
-        and errors are those of `RuleRNN`.
+    Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
+    and errors are those of `RuleRNN`.
 
     Example:
 
@@ -126,8 +126,8 @@ class NAGRNN(RuleRNN):
         step_size: float above 0. Defaults to 0.9.
         parameterization: `"input"` or `"hidden"`, see `RuleRNN`. Defaults to `"input"`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
-        and errors are those of `RuleRNN`.
+    Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
+    and errors are those of `RuleRNN`.
 
     Example:
 
@@ -160,8 +160,8 @@ class SRRNN(RuleRNN):
         step_size: float above 0. Defaults to 0.9.
         parameterization: `"input"` or `"hidden"`, see `RuleRNN`. Defaults to `"input"`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
-        and errors are those of `RuleRNN`.
+    Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
+    and errors are those of `RuleRNN`.
 
     Example:
 
@@ -200,8 +200,8 @@ class AdamRNN(RuleRNN):
             `True`.
         parameterization: `"input"` or `"hidden"`, see `RuleRNN`. Defaults to `"input"`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
-        and errors are those of `RuleRNN`.
+    Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
+    and errors are those of `RuleRNN`.
 
     Example:
 
@@ -236,8 +236,8 @@ class RMSPropRNN(RuleRNN):
         epsilon: float above 0, inside the root. Defaults to 1e-8.
         parameterization: `"input"` or `"hidden"`, see `RuleRNN`. Defaults to `"input"`.
 
-        Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
-        and errors are those of `RuleRNN`.
+    Every other argument is that of `keras.layers.SimpleRNN`; call arguments, shapes
+    and errors are those of `RuleRNN`.
 
     Example:
 

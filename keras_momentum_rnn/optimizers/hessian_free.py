@@ -3,13 +3,15 @@
 import contextlib
 import itertools
 import math
+from typing import Any, Self
 
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import LearningRate
 from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 from keras_momentum_rnn.optimizers import conjugate_gradients as cg
-from keras_momentum_rnn.optimizers.schedules import is_schedule, loaded, saved
+from keras_momentum_rnn.optimizers.schedules import Schedule, is_schedule, loaded, saved
 from keras_momentum_rnn.rules import register
 
 # Of the ratio of what the objective fell by to what its model promised (Levenberg, Marquardt):
@@ -75,8 +77,9 @@ class HessianFree(keras.optimizers.Optimizer):
         damping: number >= 0, the first damping. Defaults to 1.
         damping_factor: number in (0, 1), by which the damping is multiplied or divided; or
             None, to keep it. Defaults to 2/3.
-        min_damping, max_damping: numbers > 0, the bounds of a damping that changes. Without
-            one below, float32 would lose its positive definite model. Default to 1e-8, 1e8.
+        min_damping: number > 0, the least damping where it changes. Without one, float32 would
+            lose its positive definite model. Defaults to 1e-8.
+        max_damping: number > 0, the largest. Defaults to 1e8.
         curvature_fraction: number in (0, 1], the share of each batch, its first samples, on
             which G is taken. Defaults to 1.
         backtracking: bool. It costs some evaluations of the objective, and memory for about 20
@@ -110,20 +113,20 @@ class HessianFree(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=1.0,
-        cg_steps=100,
-        tolerance=5e-4,
-        decay=0.95,
-        damping=1.0,
-        damping_factor=2 / 3,
-        min_damping=1e-8,
-        max_damping=1e8,
-        curvature_fraction=1.0,
-        backtracking=True,
-        line_search=True,
-        name="hessian_free",
-        **refused,
-    ):
+        learning_rate: LearningRate = 1.0,
+        cg_steps: int = 100,
+        tolerance: float | None = 5e-4,
+        decay: float | Schedule = 0.95,
+        damping: float = 1.0,
+        damping_factor: float | None = 2 / 3,
+        min_damping: float = 1e-8,
+        max_damping: float = 1e8,
+        curvature_fraction: float = 1.0,
+        backtracking: bool = True,
+        line_search: bool = True,
+        name: str = "hessian_free",
+        **refused: Any,
+    ) -> None:
         for argument, instead in REFUSED.items():
             value = refused.pop(argument, None)
             if value is not None and value is not False:
@@ -160,12 +163,12 @@ class HessianFree(keras.optimizers.Optimizer):
         return self.add_variable((), start, dtype, "only_first_replica", name=name)
 
     @property
-    def decay(self):
+    def decay(self) -> Any:
         """How much of the last solution CG starts from; a number of it may be set."""
         return self._decay(self.iterations) if is_schedule(self._decay) else self._decay
 
     @decay.setter
-    def decay(self, decay):
+    def decay(self, decay: float) -> None:
         if is_schedule(self._decay):
             raise TypeError(
                 "`decay` cannot be set where it is a schedule: create the optimizer with a "
@@ -174,20 +177,20 @@ class HessianFree(keras.optimizers.Optimizer):
         self._decay.assign(checked_decay(decay, schedule=False))
 
     @property
-    def damping(self):
+    def damping(self) -> Any:
         """The damping of the next update, a variable; it may be set."""
         return self._damping
 
     @damping.setter
-    def damping(self, damping):
+    def damping(self, damping: float) -> None:
         self._damping.assign(checked("damping", damping, at_least=0))
 
     @property
-    def total_cg_steps(self):
+    def total_cg_steps(self) -> Any:
         """The steps of CG that were taken so far, a variable: the paper counts in these."""
         return self._total_cg_steps
 
-    def build(self, variables):
+    def build(self, variables: list[keras.Variable]) -> None:
         """Create the last solution for each variable, at zero."""
         if self.built:
             shapes = [tuple(v.shape) for v in variables]
@@ -200,14 +203,14 @@ class HessianFree(keras.optimizers.Optimizer):
         super().build(variables)
         self._directions = self.add_optimizer_variables(variables, "direction")
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Refuse to: gradients are not enough."""
         raise TypeError(
             "HessianFree needs products with the curvature, which no gradient tells: compile a "
             "`HessianFreeModel(inputs, outputs)` with it, not a plain `keras.Model`"
         )
 
-    def update(self, quadratic):
+    def update(self, quadratic: Any) -> Any:
         """Take one update: return the new weights.
 
         Args:
@@ -255,7 +258,7 @@ class HessianFree(keras.optimizers.Optimizer):
         self.iterations.assign(self.iterations + 1)
         return ops.where(fine, theta + rate * step, theta)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         return {
             **{name: config[name] for name in ("name", "learning_rate")},
@@ -272,7 +275,9 @@ class HessianFree(keras.optimizers.Optimizer):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Self:
         config = loaded(config, "decay", custom_objects)
         return super().from_config(config, custom_objects=custom_objects)
 

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops, tree
@@ -93,12 +94,20 @@ class HessianFreeModel(keras.Model):
     Reference: as of `HessianFree`.
     """
 
-    def compile(self, optimizer, loss=None, *arguments, **options):
+    def compile(
+        self,
+        optimizer: HessianFree | str | dict[str, Any],
+        loss: Any = None,
+        *arguments: Any,
+        **options: Any,
+    ) -> None:
         """Compile as Keras does, with a `HessianFree`.
 
         Args:
             optimizer: `HessianFree`.
-            loss, *arguments, **options: as of `keras.Model.compile`.
+            loss: as of `keras.Model.compile`.
+            *arguments: as there.
+            **options: as there.
 
         Raises:
             ValueError: if the optimizer is another, or one of another model; if a layer
@@ -136,18 +145,18 @@ class HessianFreeModel(keras.Model):
         optimizer.build(self.trainable_variables)
         self._derivatives_checked = False
 
-    def compile_from_config(self, config):
+    def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))
 
-    def fit(self, *arguments, **options):
+    def fit(self, *arguments: Any, **options: Any) -> keras.callbacks.History:
         self._check_derivatives_once()
         return super().fit(*arguments, **options)
 
-    def train_on_batch(self, *arguments, **options):
+    def train_on_batch(self, *arguments: Any, **options: Any) -> Any:
         self._check_derivatives_once()
         return super().train_on_batch(*arguments, **options)
 
-    def train_step(self, *arguments):
+    def train_step(self, *arguments: Any) -> Any:
         """Take one update; Keras calls this, on JAX with all state, which it wants back."""
         *state, data = arguments
         if not state:
@@ -163,11 +172,13 @@ class HessianFreeModel(keras.Model):
             logs = self._update(data)
         return logs, tuple([scope.get_current_value(v) for v in group] for group in groups)
 
-    def quadratic(self, x, y, sample_weight=None):
+    def quadratic(self, x: Any, y: Any, sample_weight: Any = None) -> Quadratic:
         """Return the model of the objective around the weights, for a batch: a `Quadratic`.
 
         Args:
-            x, y, sample_weight: as of `fit`, arrays or tensors.
+            x: arrays or tensors, as of `fit`.
+            y: as of `fit`.
+            sample_weight: as of `fit`.
         """
         self._check_derivatives_once()
         data = tree.map_structure(ops.convert_to_tensor, (x, y))
@@ -273,7 +284,7 @@ class HessianFreeModel(keras.Model):
             self.check_derivatives()
             self._derivatives_checked = True
 
-    def check_derivatives(self):
+    def check_derivatives(self) -> None:
         """Check that the model can be trained: that `v'J'Jv` is `|Jv|^2`, on random inputs.
 
         Layers with a fused kernel are put on their steps where this helps, with a warning.

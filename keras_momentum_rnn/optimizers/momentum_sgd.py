@@ -1,10 +1,14 @@
 """Classical momentum and Nesterov's accelerated gradient, exact while momentum changes."""
 
+from typing import Any, Self
+
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import LearningRate, Tensor
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.optimizers.schedules import (
+    Schedule,
     checked_momentum,
     is_schedule,
     loaded,
@@ -87,7 +91,13 @@ class MomentumSGD(keras.optimizers.Optimizer):
         step, and ends on y.
     """
 
-    def __init__(self, learning_rate=0.01, momentum=0.9, nesterov=False, **options):
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.01,
+        momentum: float | Schedule = 0.9,
+        nesterov: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(learning_rate, **options)
         momentum = checked_momentum("momentum", momentum)
         if not is_schedule(momentum):
@@ -103,12 +113,12 @@ class MomentumSGD(keras.optimizers.Optimizer):
         return self.add_variable((), start, dtype, "only_first_replica", name=name)
 
     @property
-    def momentum(self):
+    def momentum(self) -> Any:
         """mu_t: a variable that may be set, or the value of the schedule."""
         return self._momentum_at(self.iterations)
 
     @momentum.setter
-    def momentum(self, momentum):
+    def momentum(self, momentum: float) -> None:
         if is_schedule(self._momentum):
             raise TypeError(
                 "`momentum` cannot be set where it is a schedule: create the optimizer with a "
@@ -119,7 +129,7 @@ class MomentumSGD(keras.optimizers.Optimizer):
     def _momentum_at(self, update):
         return self._momentum(update) if is_schedule(self._momentum) else self._momentum
 
-    def build(self, variables):
+    def build(self, variables: list[keras.Variable]) -> None:
         """Create v for each variable, with `nesterov=True` what it adds to w, `mu_t v_t`."""
         if self.built:
             return
@@ -127,7 +137,9 @@ class MomentumSGD(keras.optimizers.Optimizer):
         name = "look_ahead" if self.nesterov else "velocity"
         self._slots = self.add_optimizer_variables(variables, name)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Any
+    ) -> None:
         """Take one step of one variable."""
         dtype = variable.dtype
         slot = self._slot(variable)
@@ -144,7 +156,7 @@ class MomentumSGD(keras.optimizers.Optimizer):
             self.assign(slot, velocity)
             self.assign_add(variable, velocity)
 
-    def finalize_variable_values(self, var_list):
+    def finalize_variable_values(self, var_list: list[keras.Variable]) -> None:
         """Move the variables from y to w, or to their average with `use_ema`; `fit` does this.
 
         Args:
@@ -155,7 +167,7 @@ class MomentumSGD(keras.optimizers.Optimizer):
             self._landed_at.assign(int(self.iterations))  # no alias, which JAX could not donate
         super().finalize_variable_values(var_list)
 
-    def resume_variable_values(self, var_list):
+    def resume_variable_values(self, var_list: list[keras.Variable]) -> None:
         """Move the variables back from w to y: the inverse of `finalize_variable_values`.
 
         Args:
@@ -178,11 +190,13 @@ class MomentumSGD(keras.optimizers.Optimizer):
     def _slot(self, variable):
         return self._slots[self._get_variable_index(variable)]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         own = {"momentum": saved(self._momentum), "nesterov": self.nesterov}
         return {**super().get_config(), **own}
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Self:
         config = loaded(config, "momentum", custom_objects)
         return super().from_config(config, custom_objects=custom_objects)

@@ -1,19 +1,24 @@
 """Schedules of momentum: each gives mu_t for the update t = 0, 1, ...."""
 
+from typing import Any, Self
+
 import keras
 from keras import ops
 
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_count
 from keras_momentum_rnn.rules import register
+
+__all__ = ["SteppedMomentum", "NesterovMomentum", "WarmConstant", "LowMomentumFinish"]
 
 Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 
-def is_schedule(momentum):
+def is_schedule(momentum: Any) -> bool:
     return isinstance(momentum, Schedule)
 
 
-def checked_momentum(name, momentum, schedule=True):
+def checked_momentum(name: str, momentum: Any, schedule: bool = True) -> Any:
     """Return a momentum, a number in [0, 1) as a float; or raise a `ValueError`.
 
     Where `schedule` is True it may be a schedule too.
@@ -23,14 +28,16 @@ def checked_momentum(name, momentum, schedule=True):
     return checked(name, momentum, at_least=0, below=1)
 
 
-def saved(value):
+def saved(value: Any) -> Any:
     """Return what a config holds of a schedule, or of a number or a variable."""
     if is_schedule(value):
         return keras.optimizers.schedules.serialize(value)
     return float(ops.convert_to_numpy(value))
 
 
-def loaded(config, name, custom_objects=None):
+def loaded(
+    config: dict[str, Any], name: str, custom_objects: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Return a config with the schedule that its entry `name` tells of, if it tells of one."""
     if not isinstance(config.get(name), dict):
         return config
@@ -67,15 +74,15 @@ class SteppedMomentum(Schedule):
     Reference: Sutskever et al. (2013), equation 5, for deep autoencoders.
     """
 
-    def __init__(self, max_momentum, period=250):
+    def __init__(self, max_momentum: float, period: int = 250) -> None:
         self.max_momentum = checked_momentum("max_momentum", max_momentum, schedule=False)
         self.period = checked_count("period", period)
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         steps = ops.cast(ops.floor_divide(step, self.period), "float32")
         return ops.minimum(1 - 0.5 / (steps + 1), self.max_momentum)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {"max_momentum": self.max_momentum, "period": self.period}
 
 
@@ -97,10 +104,10 @@ class NesterovMomentum(Schedule):
     appendix A.1.
     """
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         return 1 - 3 / (ops.cast(step, "float32") + 5)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {}
 
 
@@ -130,16 +137,18 @@ class WarmConstant(Schedule):
     Reference: Sutskever et al. (2013), section 4.2, for recurrent networks.
     """
 
-    def __init__(self, momentum, warm_momentum=0.9, warm_steps=1000):
+    def __init__(
+        self, momentum: float, warm_momentum: float = 0.9, warm_steps: int = 1000
+    ) -> None:
         self.momentum = checked_momentum("momentum", momentum, schedule=False)
         self.warm_momentum = checked_momentum("warm_momentum", warm_momentum, schedule=False)
         self.warm_steps = checked_count("warm_steps", warm_steps)
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         warm = ops.cast(ops.less(step, self.warm_steps), "float32")
         return warm * self.warm_momentum + (1 - warm) * self.momentum
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "momentum": self.momentum,
             "warm_momentum": self.warm_momentum,
@@ -178,7 +187,13 @@ class LowMomentumFinish(Schedule):
     Reference: Sutskever et al. (2013), section 3 and Table 2.
     """
 
-    def __init__(self, momentum, total_steps, finish_momentum=0.9, finish_steps=1000):
+    def __init__(
+        self,
+        momentum: float | Schedule,
+        total_steps: int,
+        finish_momentum: float = 0.9,
+        finish_steps: int = 1000,
+    ) -> None:
         self.momentum = checked_momentum("momentum", momentum)
         self.total_steps = checked_count("total_steps", total_steps)
         self.finish_momentum = checked_momentum(
@@ -186,13 +201,13 @@ class LowMomentumFinish(Schedule):
         )
         self.finish_steps = checked_count("finish_steps", finish_steps)
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Tensor:
         momentum = self.momentum(step) if is_schedule(self.momentum) else self.momentum
         low = ops.minimum(momentum, self.finish_momentum)
         finishing = ops.greater_equal(step, self.total_steps - self.finish_steps)
         return ops.where(finishing, low, momentum)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "momentum": saved(self.momentum),
             "total_steps": self.total_steps,
@@ -201,5 +216,5 @@ class LowMomentumFinish(Schedule):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**loaded(config, "momentum"))

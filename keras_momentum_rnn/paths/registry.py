@@ -236,7 +236,8 @@ FILTERING_STEPS = Kernel(
 )
 # It serves every call, and is the definition of the results.
 UNIVERSAL = Kernel("step", "steps:run_steps", "a loop over steps", in_steps=True)
-# The same steps for files of PyTorch, where a loop in Python would be written out.
+# The same steps for files: a loop in Python would be written out, and not every loop of
+# TensorFlow can be converted.
 EXPORTED = {
     "torchscript": Kernel(
         "scripted",
@@ -249,6 +250,13 @@ EXPORTED = {
         "torch_graph:run_steps_in_graph",
         "a loop over steps in the graph",
         backends=("torch",),
+    ),
+    "served graph": Kernel(
+        "graph_loop",
+        "tensorflow_graph:run_steps_in_graph",
+        "a loop over steps in the graph",
+        backends=("tensorflow",),
+        in_steps=True,
     ),
 }
 

@@ -18,12 +18,17 @@ def run_steps(cell, sequence, plan):
     Returns:
         The first state at all times, `(batch, time, size)`, and the final states.
     """
-    training = sequence.training
-    step, x = cell.step_from_input(training), sequence.x
+    x, step = inputs_and_step(cell, sequence, plan)
+    return scan_steps(step, x, sequence.states, **scan_options(sequence, plan))
+
+
+def inputs_and_step(cell, sequence, plan):
+    """Return what the steps read at all times, and a step `(x, states) -> states`."""
+    training, x = sequence.training, sequence.x
     if plan.projects_before_loop:
         u = cell.projection(training)(ops.swapaxes(x, 0, 1))
-        step, x = cell.step_from_projection(training), ops.swapaxes(u, 0, 1)
-    return scan_steps(step, x, sequence.states, **scan_options(sequence, plan))
+        return ops.swapaxes(u, 0, 1), cell.step_from_projection(training)
+    return x, cell.step_from_input(training)
 
 
 def scan_options(sequence, plan):
@@ -55,7 +60,7 @@ def scan_steps(
         The first state at all times, `(batch, time, size)`, and the final states.
     """
     if mask is not None:
-        step, xs = _held(step), [xs, ops.expand_dims(mask, -1)]
+        step, xs = held(step), [xs, ops.expand_dims(mask, -1)]
     if unroll or keras.config.backend() == "torch":
         return _python_loop(step, xs, states, all_outputs)
     xs = tree.map_structure(lambda x: ops.swapaxes(x, 0, 1), xs)
@@ -68,7 +73,7 @@ def scan_steps(
     return ops.swapaxes(outputs, 0, 1), states
 
 
-def _held(step):
+def held(step):
     """Return `step` for pairs (x, mask) which keeps every state where the mask is False."""
 
     def held(x_and_mask, states):

@@ -1,7 +1,8 @@
 """A rule whose numbers are weights."""
 
 import math
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -81,8 +82,14 @@ class LearnedMomentum(LinearRule):
     weight_names = ("momentum_logit", "step_size_raw")
 
     def __init__(
-        self, momentum=0.6, step_size=0.6, per="scalar", tied=False, spread=None, seed=None
-    ):
+        self,
+        momentum: float = 0.6,
+        step_size: float = 0.6,
+        per: str = "scalar",
+        tied: bool = False,
+        spread: tuple[float, float] | None = None,
+        seed: int | None = None,
+    ) -> None:
         self.momentum = LEARNED_MOMENTUM.checked("momentum", momentum)
         self.step_size = STEP_SIZE.checked("step_size", step_size)
         self.per = checked_choice("per", per, PER.choices)
@@ -91,10 +98,12 @@ class LearnedMomentum(LinearRule):
         self.seed = checked_seed(seed)
 
     @property
-    def shared(self):
+    def shared(self) -> bool:
         return self.per == "scalar"
 
-    def build_for(self, add_weight, width, gates, dtype):
+    def build_for(
+        self, add_weight: Callable[..., Any], width: int, gates: int, dtype: str
+    ) -> None:
         self.width = width
         shape = {"scalar": (), "gate": (gates,), "unit": (width,)}[self.per]
         first = self.step_size
@@ -114,11 +123,11 @@ class LearnedMomentum(LinearRule):
         drawn = keras.initializers.RandomUniform(low, high, self.seed)(shape, dtype)
         return ops.log(ops.expm1(drawn))
 
-    def coefficients(self, t):
+    def coefficients(self, t: Any) -> tuple[Any, Any]:
         mu, s, _ = self.learned_numbers()
         return self._of_elements(mu), self._of_elements(s)
 
-    def learned_numbers(self):
+    def learned_numbers(self) -> tuple[Any, Any, Any]:
         """Return mu, s and 1 - mu, of the shape of the weights."""
         logit = ops.convert_to_tensor(self.momentum_logit)
         # The difference of 1 and a mu near 1 would have few digits.

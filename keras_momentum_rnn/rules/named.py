@@ -1,9 +1,11 @@
 """The rules of the papers."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import keras
+from keras import ops
 
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_choice
 from keras_momentum_rnn.hyperparameters import (
     BETA,
@@ -20,10 +22,10 @@ from keras_momentum_rnn.rules.protocol import LinearRule, Rule, ScaledRule, regi
 class Identity(Rule):
     """No momentum, `g_t = u_t`: the plain cell. It has no slots."""
 
-    def slots(self, width):
+    def slots(self, width: int) -> dict[str, int]:
         return {}
 
-    def update(self, u, slots):
+    def update(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         return u, []
 
 
@@ -49,11 +51,11 @@ class HeavyBall(LinearRule):
 
     hyperparameters: ClassVar = {"momentum": MOMENTUM, "step_size": STEP_SIZE}
 
-    def __init__(self, momentum=0.6, step_size=0.6):
-        self.momentum = MOMENTUM.checked("momentum", momentum)
-        self.step_size = STEP_SIZE.checked("step_size", step_size)
+    def __init__(self, momentum: float = 0.6, step_size: float = 0.6) -> None:
+        self.momentum: float = MOMENTUM.checked("momentum", momentum)
+        self.step_size: float = STEP_SIZE.checked("step_size", step_size)
 
-    def coefficients(self, t):
+    def coefficients(self, t: Any) -> tuple[Any, Any]:
         return self.momentum, self.step_size
 
 
@@ -76,10 +78,10 @@ class NAG(LinearRule):
     hyperparameters: ClassVar = {"step_size": STEP_SIZE}
     counts = True
 
-    def __init__(self, step_size=0.9):
-        self.step_size = STEP_SIZE.checked("step_size", step_size)
+    def __init__(self, step_size: float = 0.9) -> None:
+        self.step_size: float = STEP_SIZE.checked("step_size", step_size)
 
-    def coefficients(self, t):
+    def coefficients(self, t: Any) -> tuple[Any, Any]:
         return t / (t + 3), self.step_size
 
 
@@ -105,17 +107,24 @@ class ScheduledRestart(LinearRule):
     hyperparameters: ClassVar = {"restart_period": RESTART_PERIOD, "step_size": STEP_SIZE}
     counts = True
 
-    def __init__(self, restart_period=40, step_size=0.9):
-        self.restart_period = RESTART_PERIOD.checked("restart_period", restart_period)
-        self.step_size = STEP_SIZE.checked("step_size", step_size)
+    def __init__(self, restart_period: int = 40, step_size: float = 0.9) -> None:
+        self.restart_period: int = RESTART_PERIOD.checked("restart_period", restart_period)
+        self.step_size: float = STEP_SIZE.checked("step_size", step_size)
 
-    def coefficients(self, t):
-        # `keras.ops.mod` would make a tensor of the period, which `torch.export` cannot save.
-        t = t % self.restart_period
+    def coefficients(self, t: Any) -> tuple[Any, Any]:
+        t = self._since_restart(t)
         return t / (t + 3), self.step_size
 
-    def advance_counter(self, t, steps=1):
-        return (t + steps) % self.restart_period
+    def advance_counter(self, t: Any, steps: int = 1) -> Any:
+        return self._since_restart(t + steps)
+
+    def _since_restart(self, t: Any) -> Any:
+        if keras.config.backend() == "jax":
+            # The remainder of an open batch cannot be exported to ONNX. Half a step more keeps
+            # the quotient away from whole numbers, where rounding would decide.
+            return t - self.restart_period * ops.floor((t + 0.5) / self.restart_period)
+        # `keras.ops.mod` would make a tensor of the period, which `torch.export` cannot save.
+        return t % self.restart_period
 
 
 @register
@@ -153,17 +162,24 @@ class Adam(ScaledRule):
         "relaxed": RELAXED,
     }
 
-    def __init__(self, momentum=0.6, step_size=0.6, beta=0.99, epsilon=1e-8, relaxed=True):
-        self.relaxed = checked_choice("relaxed", relaxed, RELAXED.choices)
+    def __init__(
+        self,
+        momentum: float = 0.6,
+        step_size: float = 0.6,
+        beta: float = 0.99,
+        epsilon: float = 1e-8,
+        relaxed: bool = True,
+    ) -> None:
+        self.relaxed: bool = checked_choice("relaxed", relaxed, RELAXED.choices)
         if not relaxed:
             checked("momentum", momentum, at_least=0, below=1)
-        self.momentum = MOMENTUM.checked("momentum", momentum)
-        self.step_size = STEP_SIZE.checked("step_size", step_size)
-        self.beta = BETA.checked("beta", beta)
-        self.epsilon = EPSILON.checked("epsilon", epsilon)
+        self.momentum: float = MOMENTUM.checked("momentum", momentum)
+        self.step_size: float = STEP_SIZE.checked("step_size", step_size)
+        self.beta: float = BETA.checked("beta", beta)
+        self.epsilon: float = EPSILON.checked("epsilon", epsilon)
 
     @property
-    def scaling(self):
+    def scaling(self) -> tuple[float, float, float]:
         if self.relaxed:
             return self.momentum, self.step_size, 1
         return self.momentum, 1 - self.momentum, self.step_size
@@ -192,20 +208,22 @@ class RMSProp(ScaledRule):
     hyperparameters: ClassVar = {"step_size": STEP_SIZE, "beta": BETA, "epsilon": EPSILON}
     has_velocity = False
 
-    def __init__(self, step_size=0.6, beta=0.9, epsilon=1e-8):
-        self.step_size = STEP_SIZE.checked("step_size", step_size)
-        self.beta = BETA.checked("beta", beta)
-        self.epsilon = EPSILON.checked("epsilon", epsilon)
+    def __init__(
+        self, step_size: float = 0.6, beta: float = 0.9, epsilon: float = 1e-8
+    ) -> None:
+        self.step_size: float = STEP_SIZE.checked("step_size", step_size)
+        self.beta: float = BETA.checked("beta", beta)
+        self.epsilon: float = EPSILON.checked("epsilon", epsilon)
 
     @property
-    def scaling(self):
+    def scaling(self) -> tuple[float, float, float]:
         return 0, self.step_size, 1
 
 
 NAMED = {rule.__name__: rule for rule in (HeavyBall, NAG, ScheduledRestart, Adam, RMSProp)}
 
 
-def get(rule):
+def get(rule: Rule | dict[str, Any]) -> Rule:
     """Return a `Rule` from a `Rule` or its serialised form, as a copy of its own.
 
     Weights that a rule creates belong to one cell, so no two cells share a rule.

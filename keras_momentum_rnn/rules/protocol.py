@@ -2,10 +2,12 @@
 
 import inspect
 import warnings
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import keras
 
+from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.second_moment import update_second_moment
 
 register = keras.saving.register_keras_serializable(package="keras_momentum_rnn")
@@ -19,11 +21,11 @@ FORMER_NAMES = {
 
 
 class Rule:
-    """What a rule says of itself. Subclass it to write your own.
+    """Base class of rules, which turn the input terms u_t into the drive of a cell.
 
-    Implement `slots`, what it remembers, and `update`, one time step. Arguments of the
-    constructor that are kept under their names are saved with the model. Where the drive is
-    `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
+    To write your own, implement `slots` (what it remembers) and `update` (one time step).
+    Arguments of the constructor that are kept under their names are saved with the model.
+    Where the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
 
     `hyperparameters` maps the names of constructor arguments to their
     `keras_momentum_rnn.hyperparameters.Hyperparameter`, for those that a search may choose.
@@ -52,7 +54,7 @@ class Rule:
 
     hyperparameters: ClassVar[dict] = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for former, name in FORMER_NAMES.items():
             if former in vars(cls):
@@ -64,11 +66,11 @@ class Rule:
                     stacklevel=2,
                 )
 
-    def slots(self, width):
+    def slots(self, width: int) -> dict[str, int]:
         """Return the slots of a drive of `width` numbers: a dict from names to widths."""
         raise NotImplementedError(f"{type(self).__name__} must implement `slots`")
 
-    def update(self, u, slots):
+    def update(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """Take one step.
 
         Args:
@@ -80,7 +82,9 @@ class Rule:
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `update`")
 
-    def update_factored(self, u, slots):
+    def update_factored(
+        self, u: Tensor, slots: list[Tensor]
+    ) -> tuple[Tensor, Any, list[Tensor]]:
         """Take one step, as `update`, but return the drive as `(v, scale, slots)`, v scale.
 
         A cell that passes v through a matrix of its own scales the product, not v. A rule
@@ -89,7 +93,7 @@ class Rule:
         drive, slots = self.update(u, slots)
         return drive, 1.0, slots
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Return the constructor's arguments as a dict."""
         names = inspect.signature(type(self)).parameters
         if missing := [name for name in names if not hasattr(self, name)]:
@@ -100,13 +104,15 @@ class Rule:
         return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
 
-    def build(self, add_weight):
+    def build(self, add_weight: Callable[..., Any]) -> None:
         """Create the rule's own weights, if it learns any, with the cell's `add_weight`."""
 
-    def build_for(self, add_weight, width, gates, dtype):
+    def build_for(
+        self, add_weight: Callable[..., Any], width: int, gates: int, dtype: str
+    ) -> None:
         """Create the rule's own weights, in place of `build`, where they depend on the drive.
 
         Args:
@@ -118,17 +124,17 @@ class Rule:
         self.build(add_weight)
 
     @property
-    def linear(self):
+    def linear(self) -> bool:
         """Whether it is a `LinearRule`."""
         return isinstance(self, LinearRule)
 
     @property
-    def scaled(self):
+    def scaled(self) -> bool:
         """Whether it is a `ScaledRule`."""
         return isinstance(self, ScaledRule)
 
     @property
-    def learns(self):
+    def learns(self) -> bool:
         """Whether the rule may have weights: whether its class has a `build`."""
         cls = type(self)
         return cls.build is not Rule.build or cls.build_for is not Rule.build_for
@@ -173,11 +179,11 @@ class LinearRule(Rule):
     # Whether all of the drive has the same mu_t and s, so that x can be filtered in its place.
     shared = True
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_another_step(cls, LinearRule, "coefficients")
 
-    def coefficients(self, t):
+    def coefficients(self, t: Any) -> tuple[Any, Any]:
         """Return `(mu_t, s)`.
 
         Args:
@@ -186,14 +192,14 @@ class LinearRule(Rule):
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `coefficients`")
 
-    def advance_counter(self, t, steps=1):
+    def advance_counter(self, t: Any, steps: int = 1) -> Any:
         """Return the counter, `steps` steps after it was `t`."""
         return t + steps
 
-    def slots(self, width):
+    def slots(self, width: int) -> dict[str, int]:
         return {"v": width, "t": 1} if self.counts else {"v": width}
 
-    def update(self, u, slots):
+    def update(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         v, *t = slots
         mu, step_size = self.coefficients(*t or [None])
         v = mu * v + step_size * u
@@ -215,23 +221,25 @@ class ScaledRule(Rule):
 
     has_velocity = True
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         refuse_another_step(cls, ScaledRule, "scaling")
 
     @property
-    def scaling(self):
+    def scaling(self) -> tuple[float, float, float]:
         """The numbers (mu, gain, factor)."""
         raise NotImplementedError(f"{type(self).__name__} must implement `scaling`")
 
-    def slots(self, width):
+    def slots(self, width: int) -> dict[str, int]:
         return {"v": width, "m": width} if self.has_velocity else {"m": width}
 
-    def update(self, u, slots):
+    def update(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         v, scale, slots = self.update_factored(u, slots)
         return v * scale, slots
 
-    def update_factored(self, u, slots):
+    def update_factored(
+        self, u: Tensor, slots: list[Tensor]
+    ) -> tuple[Tensor, Any, list[Tensor]]:
         *v, m = slots
         mu, gain, factor = self.scaling
         m, scale = update_second_moment(u, m, self.beta, self.epsilon)

@@ -1,6 +1,7 @@
 """The adding and multiplication problems: recall two marked values of a long sequence."""
 
 import math
+from typing import Any
 
 import keras
 import numpy as np
@@ -15,13 +16,13 @@ FIXED_SET = {"mcrm"}
 
 
 def adding(
-    variant="momentumrnn",
-    steps=None,
-    centered=False,
-    samples=50_000,
-    held_out=1000,
-    seed=0,
-):
+    variant: str = "momentumrnn",
+    steps: int | None = None,
+    centered: bool = False,
+    samples: int = 50_000,
+    held_out: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Add the two values of a sequence that are marked.
 
     Each step has a value, uniform in [0, 1), and a marker: 1 at two steps, 0 at the others.
@@ -63,7 +64,13 @@ def adding(
     return marked_values(variant, steps, target, centered, samples, held_out, seed)
 
 
-def multiplication(steps=80, centered=False, samples=50_000, held_out=1000, seed=0):
+def multiplication(
+    steps: int = 80,
+    centered: bool = False,
+    samples: int = 50_000,
+    held_out: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Multiply the two values of a sequence that are marked.
 
     As `adding` with `variant="sutskever"`, with the target x1 x2 (Sutskever et al. 2013).

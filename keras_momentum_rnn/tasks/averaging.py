@@ -1,5 +1,7 @@
 """Averaged SGD, begun when validation no longer improves."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -36,7 +38,7 @@ class AveragedSGD(keras.callbacks.Callback):
     True
     """
 
-    def __init__(self, monitor="val_perplexity", patience=5):
+    def __init__(self, monitor: str = "val_perplexity", patience: int = 5) -> None:
         super().__init__()
         self.monitor = monitor
         self.patience = checked_count("patience", patience)
@@ -44,7 +46,7 @@ class AveragedSGD(keras.callbacks.Callback):
         self.updates = None
         self.averages = []
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self.updates is None:
             return
         self.updates += 1
@@ -54,7 +56,7 @@ class AveragedSGD(keras.callbacks.Callback):
         else:
             self.averages = [a + (w - a) / self.updates for a, w in zip(self.averages, weights)]
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self.monitor not in logs:
             raise ValueError(
                 f"`monitor` must be in the logs of `fit`, {sorted(logs)}: give it "
@@ -65,32 +67,32 @@ class AveragedSGD(keras.callbacks.Callback):
         if self.updates is None and before and value > min(before):
             self.updates = 0
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         if self.updates:
             self.trained = [ops.copy(ops.convert_to_tensor(w)) for w in self.weights()]
             self.apply()
 
-    def on_test_end(self, logs=None):
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         if self.updates:
             for weight, trained in zip(self.weights(), self.trained):
                 weight.assign(trained)
 
-    def weights(self):
+    def weights(self) -> list[keras.Variable]:
         """Return the model's trainable weights."""
         return self.model.trainable_variables
 
-    def apply(self):
+    def apply(self) -> None:
         """Put the averages into the model, if averaging has begun."""
         for weight, average in zip(self.weights(), self.averages):
             # JAX gives the memory of what a weight holds to the next update.
             weight.assign(ops.copy(average))
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """Return what a run needs to go on from here, as a dict of NumPy arrays and numbers."""
         averages = [ops.convert_to_numpy(a) for a in self.averages]
         return {"values": list(self.values), "updates": self.updates, "averages": averages}
 
-    def set_state(self, state):
+    def set_state(self, state: Any) -> None:
         """Go on from what `state` returned."""
         self.values, self.updates = list(state["values"]), state["updates"]
         self.averages = [ops.convert_to_tensor(a) for a in state["averages"]]

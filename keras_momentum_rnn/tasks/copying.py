@@ -1,6 +1,7 @@
 """Copying and memorising: say the first symbols of a sequence again at its end."""
 
 import math
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,15 +15,15 @@ VARIANTS = {"momentumrnn": (1000, True, False), "mcrm": (1000, False, True)}
 
 
 def copying(
-    variant="momentumrnn",
-    blanks=None,
-    length=10,
-    symbols=8,
-    one_hot=None,
-    samples=10_000,
-    held_out=1000,
-    seed=0,
-):
+    variant: str = "momentumrnn",
+    blanks: int | None = None,
+    length: int = 10,
+    symbols: int = 8,
+    one_hot: bool | None = None,
+    samples: int = 10_000,
+    held_out: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Copy `length` symbols over a stretch of blanks.
 
     The symbols are 1 to N, uniform; 0 is the blank and N + 1 the cue. With K for the length
@@ -77,7 +78,13 @@ def copying(
     return recall_task(symbols, length, middle, outputs, one_hot, drawing)
 
 
-def memory5(blanks=200, cue=True, samples=10_000, held_out=1000, seed=0):
+def memory5(
+    blanks: int = 200,
+    cue: bool = True,
+    samples: int = 10_000,
+    held_out: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
     """The 5-bit memorisation problem: 5 bits, recalled after a stretch of blanks.
 
     Laid out as `copying` with 5 symbols of 2 kinds and 200 blanks. The score is the mean number
@@ -94,7 +101,13 @@ def memory5(blanks=200, cue=True, samples=10_000, held_out=1000, seed=0):
     return memory(2, 5, blanks, cue, samples, held_out, seed)
 
 
-def memory20(blanks=80, cue=True, samples=10_000, held_out=1000, seed=0):
+def memory20(
+    blanks: int = 80,
+    cue: bool = True,
+    samples: int = 10_000,
+    held_out: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
     """The 20-bit memorisation problem: ten symbols of 5 kinds, recalled after blanks.
 
     As `memory5`; chance is 8.0 wrong symbols of ten.

@@ -3,8 +3,9 @@
 import inspect
 import numbers
 import os
+from typing import Any
 
-from keras_momentum_rnn.tasks import addition, copying, pixels, speech, text
+from keras_momentum_rnn.tasks import addition, archive, copying, pixels, speech, text
 from keras_momentum_rnn.tasks.task import Task
 
 TASKS = {
@@ -20,16 +21,19 @@ TASKS = {
     "timit": speech.timit,
     "words": text.words,
     "characters": text.characters,
+    "archive": archive.archive,
 }
 
 
-def load(name, **options):
-    """Return a task of the papers: its data, loss, score, read-out and chance.
+def load(task: str | None = None, /, **options: Any) -> Task:
+    """Return a task: its data, loss, score, read-out and chance.
 
     Args:
-        name: `"digits"`, `"mnist"`, `"pmnist"`, `"adding"`, `"multiplication"`, `"copying"`,
-            `"memory5"`, `"memory20"`, `"speech"`, `"timit"`, `"words"` or `"characters"`.
-        **options: those of the task: `help(tasks.TASKS[name])` tells them.
+        task: `"digits"`, `"mnist"`, `"pmnist"`, `"adding"`, `"multiplication"`, `"copying"`,
+            `"memory5"`, `"memory20"`, `"speech"`, `"timit"`, `"words"` or `"characters"`, of
+            the papers; `"archive"`, a set of the UCR and UEA archives. May also be given as
+            `name=...`, except for the archive, which has an option of that name.
+        **options: those of the task: `help(tasks.TASKS[task])` tells them.
 
     Returns:
         A `Task`. The same options give the same data, in every process.
@@ -48,6 +52,7 @@ def load(name, **options):
     >>> task.metric, round(task.chance["loss"], 4), task.chance_means
     ('loss', 0.1667, 'the mean of the targets, whatever the sequence')
     """
+    name = options.pop("name", None) if task is None else task
     if name not in TASKS:
         raise ValueError(f"`name` must be one of {list(TASKS)}. Received: name={name!r}")
     known = inspect.signature(TASKS[name]).parameters

@@ -30,7 +30,7 @@ class Published:
     source: str
 
 
-def published(task, layer, variant=None):
+def published(task: str, layer: str, variant: str | None = None) -> list[Published]:
     """Return the papers' results for a task and a layer, a list of `Published`.
 
     Args:

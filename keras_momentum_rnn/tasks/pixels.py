@@ -2,6 +2,8 @@
 
 import math
 import numbers
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -16,7 +18,7 @@ VALIDATION_SHARE = 6
 TRAINING_IMAGES = {"digits": 1437, "mnist": 60000}
 
 
-def digits(subset=None, permute=False, seed=0):
+def digits(subset: int | None = None, permute: bool = False, seed: int = 0) -> dict[str, Any]:
     """The 1,797 handwritten digits of 8x8 pixels that scikit-learn bundles: 64 steps.
 
     A fifth is for test; of the rest, in its order, the last sixth for validation. Pixels are
@@ -52,7 +54,12 @@ def digits(subset=None, permute=False, seed=0):
     return pixel_task(train, test, permute, seed)
 
 
-def mnist(subset=None, data_dir=None, permute=False, seed=0):
+def mnist(
+    subset: int | None = None,
+    data_dir: Path | str | None = None,
+    permute: bool = False,
+    seed: int = 0,
+) -> dict[str, Any]:
     """MNIST, row by row: 784 steps. `pmnist` is the same with `permute=True`.
 
     The papers' task (MomentumRNN section 3.1, MCRM section 4). The 10,000 test images are for
@@ -78,7 +85,9 @@ def mnist(subset=None, data_dir=None, permute=False, seed=0):
     return pixel_task(*sets, permute, seed)
 
 
-def pmnist(subset=None, data_dir=None, seed=0):
+def pmnist(
+    subset: int | None = None, data_dir: Path | str | None = None, seed: int = 0
+) -> dict[str, Any]:
     """MNIST as `mnist` gives it, its pixels in one fixed random order.
 
     Args:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import keras
 
@@ -67,12 +68,12 @@ class Recipe:
     further_callbacks: Callable = list
 
     @property
-    def layer(self):
+    def layer(self) -> Any:
         """A new layer, at each reading; of a stack the first, see `new_layers`."""
         return self.new_layers()[0]
 
     @property
-    def optimizer(self):
+    def optimizer(self) -> keras.optimizers.Optimizer:
         """A new optimizer, at each reading, for all weights of a model that has the layer.
 
         Where S has one of the same kind, this is one optimizer, and the layer's
@@ -106,7 +107,7 @@ class Recipe:
             rate, global_clipnorm=self.clipnorm, **self.optimizer_arguments.get(name, {})
         )
 
-    def new_layers(self, **options):
+    def new_layers(self, **options: Any) -> list[Any]:
         """Return new layers, one for each number of units, with further arguments."""
         layer_class = available_layers().get(self.layer_name)
         if layer_class is None:
@@ -121,7 +122,7 @@ class Recipe:
         below = {**given, "return_sequences": True}
         return [*(layer_class(n, **below) for n in lower), layer_class(last, **given)]
 
-    def callbacks(self):
+    def callbacks(self) -> list[keras.callbacks.Callback]:
         """Return new callbacks of `fit`, a list: of the rate, the averaging, the look-ahead."""
         callbacks = self.further_callbacks()
         if self.averaging_patience is not None:
@@ -137,14 +138,14 @@ class Recipe:
         )
         return [schedule, *callbacks]
 
-    def grouped(self, updates):
+    def grouped(self, updates: int) -> Self:
         """Return the recipe with epochs of so many updates, where it counts updates alone."""
         if self.updates_per_epoch != 1:
             return self
         epochs = self.epochs // updates
         return dataclasses.replace(self, epochs=epochs, updates_per_epoch=updates)
 
-    def described(self):
+    def described(self) -> dict[str, Any]:
         """Return what results.json says of the recipe, a dict."""
         told = {
             "class": self.layer_name,
@@ -186,5 +187,5 @@ def as_json(value):
 class LookAhead(keras.callbacks.Callback):
     """Let Nesterov's form go on, in a further `fit`, from where the one before looked ahead."""
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self.model.optimizer.resume_variable_values(self.model.trainable_variables)

@@ -1,12 +1,16 @@
 """The settings that the papers published, by task, layer and size."""
 
+from typing import Any
+
 from keras_momentum_rnn.tasks.recipe import Recipe
 from keras_momentum_rnn.tasks.recipe_tables import RECIPES
 
 __all__ = ["RECIPES", "Recipe", "recipe"]
 
 
-def recipe(task, layer, units=None, **options):
+def recipe(
+    task: str, layer: str, units: int | tuple[int, ...] | None = None, **options: Any
+) -> Recipe:
     """Return the settings that a paper published for a task, a layer and its size.
 
     Args:

@@ -3,6 +3,8 @@
 import collections
 import math
 import re
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -33,15 +35,15 @@ majc0 mjsw0 mreb0 fgjd0 fjmg0 mroa0 mteb0 mjfc0 mrjr0 fmml0 mrws1
 
 
 def speech(
-    folder,
-    speaker=None,
-    validation_speakers=1,
-    test_speakers=1,
-    subset=None,
-    frames=None,
-    floor=1e-5,
-    seed=0,
-):
+    folder: Path | str,
+    speaker: str | None = None,
+    validation_speakers: int = 1,
+    test_speakers: int = 1,
+    subset: int | None = None,
+    frames: int | None = None,
+    floor: float = 1e-5,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Predict the next frame of speech, on any folder of wav files.
 
     ```
@@ -92,7 +94,13 @@ def speech(
     return speech_task(sets, subset, frames, floor, seed)
 
 
-def timit(folder, subset=None, frames=None, floor=1e-5, seed=0):
+def timit(
+    folder: Path | str,
+    subset: int | None = None,
+    frames: int | None = None,
+    floor: float = 1e-5,
+    seed: int = 0,
+) -> dict[str, Any]:
     """TIMIT, the papers' speech task (MomentumRNN section 3.2 and appendix A.2), by its path.
 
     As `speech`. Training has the speakers of TIMIT's folder TRAIN; validation the 24 of the

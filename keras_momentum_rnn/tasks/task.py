@@ -3,7 +3,8 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -27,7 +28,13 @@ class Batches(keras.utils.PyDataset):
             multiply the learning rate for batch i, or None.
     """
 
-    def __init__(self, count, batch, epoch=0, rate=None):
+    def __init__(
+        self,
+        count: int,
+        batch: Callable[[int, int], tuple],
+        epoch: int = 0,
+        rate: Callable[[int, int], float] | None = None,
+    ) -> None:
         super().__init__()
         self.count = count
         self.batch = batch
@@ -49,11 +56,11 @@ class Epochs(keras.callbacks.Callback):
             is the one e after their first.
     """
 
-    def __init__(self, batches):
+    def __init__(self, batches: Batches) -> None:
         super().__init__()
         self.batches = batches
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.batches.epoch = self.batches.first_epoch + epoch
 
 
@@ -67,18 +74,18 @@ class ScaledRate(keras.callbacks.Callback):
         batches: the `Batches` that `fit` reads.
     """
 
-    def __init__(self, batches):
+    def __init__(self, batches: Batches) -> None:
         super().__init__()
         self.batches = batches
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.own = float(self.model.optimizer.learning_rate)
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         factor = self.batches.rate(self.batches.epoch, batch)
         self.model.optimizer.learning_rate = self.own * factor
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.model.optimizer.learning_rate = self.own
 
 
@@ -106,7 +113,7 @@ class Split:
     def _arrays(self):
         return self.x, self.y, self.sample_weight
 
-    def batches(self, batch_size, seed=None, epoch=0):
+    def batches(self, batch_size: int, seed: int | None = None, epoch: int = 0) -> Batches:
         """Return `Batches` of all samples, the last one smaller where they do not divide.
 
         Args:
@@ -146,7 +153,7 @@ class Generated:
     def __len__(self):
         return self.samples
 
-    def batches(self, batch_size, seed=0, epoch=0):
+    def batches(self, batch_size: int, seed: int = 0, epoch: int = 0) -> Batches:
         """Return `Batches` drawn by seed, epoch and number.
 
         Args:
@@ -233,9 +240,9 @@ class Task:
     name: str
     options: dict
     input_shape: tuple
-    train: object
-    validation: object
-    test: object
+    train: Any
+    validation: Any
+    test: Any
     loss: keras.losses.Loss
     metric: str
     larger_is_better: bool
@@ -248,11 +255,13 @@ class Task:
     new_callbacks: Callable = list
 
     @property
-    def layer_arguments(self):
+    def layer_arguments(self) -> dict[str, Any]:
         """Arguments that the last recurrent layer must be made with, as a dict."""
         return {"return_sequences": self.return_sequences}
 
-    def model(self, *layers, batch_size=None, **options):
+    def model(
+        self, *layers: keras.layers.Layer, batch_size: int | None = None, **options: Any
+    ) -> keras.Model:
         """Return a new model, not compiled: input, `layers`, the task's read-out.
 
         Args:
@@ -280,11 +289,20 @@ class Task:
             options["batch_size"] = checked_count("batch_size", batch_size)
         return self.build(layers, **options)
 
-    def compile(self, model, optimizer, **options):
+    def compile(self, model: keras.Model, optimizer: Any, **options: Any) -> None:
         """Compile a model with the task's loss and metrics, weighted as its samples are."""
         model.compile(optimizer, loss=self.loss, weighted_metrics=self.new_metrics(), **options)
 
-    def fit(self, model, batch_size, epochs, seed=0, initial_epoch=0, callbacks=(), **options):
+    def fit(
+        self,
+        model: keras.Model,
+        batch_size: int,
+        epochs: int,
+        seed: int = 0,
+        initial_epoch: int = 0,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        **options: Any,
+    ) -> keras.callbacks.History:
         """Train a compiled model, and return Keras's history.
 
         A run of epochs 0 to k and one from `initial_epoch=k` on get the batches of one run,
@@ -311,7 +329,14 @@ class Task:
             **options,
         )
 
-    def evaluate(self, model, split, batch_size, callbacks=(), **options):
+    def evaluate(
+        self,
+        model: keras.Model,
+        split: str,
+        batch_size: int,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        **options: Any,
+    ) -> dict[str, float]:
         """Return a compiled model's scores as a dict of floats.
 
         Args:
@@ -329,7 +354,7 @@ class Task:
         )
 
 
-def sequence_model(input_shape, outputs, symbols=None):
+def sequence_model(input_shape, outputs, symbols=None, mask_value=None):
     """Return a function (layers, **options) -> model: input, layers, Dense(outputs).
 
     The options are those of the read-out: the names of arguments of `keras.layers.Dense`.
@@ -339,18 +364,21 @@ def sequence_model(input_shape, outputs, symbols=None):
         outputs: int, width of the read-out, at every step where the last layer returns all.
         symbols: int, or None. Then the inputs are integers below it, which the layers get
             one-hot.
+        mask_value: float, or None. Then steps of which all features have it are masked.
     """
 
     def build(layers, **options):
-        one_hot = []
+        first = []
         if symbols is not None:
             identity = keras.layers.Embedding(
                 symbols, symbols, embeddings_initializer="identity", trainable=False
             )
-            one_hot = [identity]
+            first = [identity]
+        elif mask_value is not None:
+            first = [keras.layers.Masking(mask_value)]
         dtype = None if symbols is None else "int32"
         inputs = keras.Input(input_shape, dtype=dtype)
         read_out = keras.layers.Dense(outputs, **options)
-        return keras.Sequential([inputs, *one_hot, *layers, read_out])
+        return keras.Sequential([inputs, *first, *layers, read_out])
 
     return build

@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import math
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -27,7 +29,13 @@ LEAST = 5
 HALVED = 0.05
 
 
-def words(folder=None, data_dir=None, steps=70, vary=True, seed=0):
+def words(
+    folder: Path | str | None = None,
+    data_dir: Path | str | None = None,
+    steps: int = 70,
+    vary: bool = True,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Predict the next word: perplexity, the exponential of the mean cross-entropy.
 
     The text is cut into as many rows as a batch has, which are read side by side from their
@@ -62,7 +70,13 @@ def words(folder=None, data_dir=None, steps=70, vary=True, seed=0):
     return text_task(tokens, UNKNOWN_WORD, steps, vary, seed, Perplexity, float)
 
 
-def characters(folder=None, data_dir=None, steps=100, vary=False, seed=0):
+def characters(
+    folder: Path | str | None = None,
+    data_dir: Path | str | None = None,
+    steps: int = 100,
+    vary: bool = False,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Predict the next character: bits per character, the mean cross-entropy over log 2.
 
     As `words`, of characters as they stand in the files, ends of lines too. The data of MCRM is
@@ -137,7 +151,7 @@ class Text:
     def __len__(self):
         return len(self.tokens)
 
-    def batches(self, batch_size, seed=0, epoch=0):
+    def batches(self, batch_size: int, seed: int = 0, epoch: int = 0) -> Batches:
         """Return `Batches` in the order of the text; target is the next symbol.
 
         Each of the rows has the same number of symbols; what the text has more, at most as

@@ -1,10 +1,13 @@
 """Trials that a search starts with: the papers' settings, or any of one's own."""
 
 import contextlib
+from collections.abc import Sequence
+from typing import Any
 
 import keras_tuner
 from keras_tuner.engine import hyperparameters as hp_types
 
+from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.tasks.recipes import RECIPES
 from keras_momentum_rnn.tuning.values import LOGIT, SEARCHED, coded
 
@@ -37,7 +40,7 @@ def published_numbers(task, blanks):
 PAPER_SETTINGS = {name: published_numbers(*task) for name, task in TASKS.items()}
 
 
-def paper_trials(layers, tasks=None):
+def paper_trials(layers: Layers, tasks: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return the papers' settings of some layers, as first trials of a search.
 
     Args:

@@ -1,8 +1,11 @@
 """A ready hypermodel: recurrent layers under a head."""
 
+from typing import Any
+
 import keras
 import keras_tuner
 
+from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.tuning.space import suggest_layer
@@ -36,13 +39,16 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             `"classification"`.
         sequence: bool, whether there is an output for every step. Defaults to `False`.
         layers: list of layers by class or name. Defaults to LSTM and the five momentum LSTMs.
-        units: positive integers. Defaults to [32, 64, 128].
-        depth: positive integer, or a list of them. Defaults to 1.
-        bidirectional: bool, or a list of both. Defaults to `False`.
-        dropout: in [0, 1). Defaults to 0.
-        learning_rate: above 0, on a logarithmic scale. Defaults to (1e-4, 1e-2).
-        clipnorm: above 0, or `None` for no clipping. Defaults to 1.
-        **arguments: ranges and arguments for `suggest_layer`.
+        **arguments: the hyperparameters below, and ranges and arguments for `suggest_layer`.
+
+    Hyperparameters of the model:
+
+    - `units`: positive integers. Defaults to [32, 64, 128].
+    - `depth`: positive integer, or a list of them. Defaults to 1.
+    - `bidirectional`: bool, or a list of both. Defaults to `False`.
+    - `dropout`: in [0, 1). Defaults to 0.
+    - `learning_rate`: above 0, on a logarithmic scale. Defaults to (1e-4, 1e-2).
+    - `clipnorm`: above 0, or `None` for no clipping. Defaults to 1.
 
     Raises:
         ValueError: if an argument is out of its range, naming the range and the value.
@@ -67,15 +73,15 @@ class MomentumHyperModel(keras_tuner.HyperModel):
 
     def __init__(
         self,
-        input_shape,
-        head,
+        input_shape: tuple[int | None, ...],
+        head: int | keras.layers.Layer,
         *,
-        task="classification",
-        sequence=False,
-        layers=None,
-        name=None,
-        **arguments,
-    ):
+        task: str = "classification",
+        sequence: bool = False,
+        layers: Layers | None = None,
+        name: str | None = None,
+        **arguments: Any,
+    ) -> None:
         super().__init__(name=name)
         self.input_shape = checked_shape(input_shape)
         is_layer = isinstance(head, keras.layers.Layer)
@@ -101,13 +107,13 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, prefix, **arguments)
 
     @property
-    def prefixes(self):
+    def prefixes(self) -> list[str]:
         """The prefixes of the layers' hyperparameters, as many as the largest depth."""
         depths = self.specs["depth"]
         depths = depths if isinstance(depths, list) else [depths]
         return [str(i + 1) for i in range(max(depths))] if max(depths) > 1 else [""]
 
-    def build(self, hp):
+    def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Return a compiled model.
 
         Args:

@@ -4,6 +4,7 @@ import csv
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import keras
 import keras_tuner
@@ -48,24 +49,24 @@ class Row:
     error: str | None = None
 
     @property
-    def completed(self):
+    def completed(self) -> bool:
         return self.status == "COMPLETED"
 
-    def result(self):
+    def result(self) -> str:
         """Return the score and its spread, or the error, as text."""
         if not self.completed:
             return self.error
         spread = f" ± {self.spread:.2g}" if len(self.scores) > 1 else ""
         return f"{self.score:.4g}{spread}"
 
-    def chosen_values(self):
+    def chosen_values(self) -> str:
         """Return what the search chose beside the layer, as text."""
         names = [name for name in self.chosen if plain(name) != "layer"]
         values = [self.values[name] for name in names]
         texts = [f"{v:.3g}" if isinstance(v, float) else str(v) for v in values]
         return " ".join(f"{name}={text}" for name, text in zip(names, texts))
 
-    def line(self):
+    def line(self) -> str:
         """Return the row as one line of text."""
         return f"{self.layer} {self.chosen_values()}: {self.result()} ({self.seconds:.1f} s)"
 
@@ -100,7 +101,7 @@ def row_of(trial, folder):
     return row
 
 
-def load_results(directory):
+def load_results(directory: Path | str) -> "Results":
     """Return the `Results` of a search, as far as it has come, from its files.
 
     Args:
@@ -142,27 +143,33 @@ class Results:
     Example: see `tune`.
     """
 
-    def __init__(self, directory, rows, objective, settings):
+    def __init__(
+        self,
+        directory: Path | str,
+        rows: list[Row],
+        objective: keras_tuner.Objective,
+        settings: dict[str, Any],
+    ) -> None:
         self.directory = Path(directory)
         self.rows = rows
         self.objective = objective
         self.settings = settings
         self.best = next(iter(self.ranked()), None)
 
-    def ranked(self):
+    def ranked(self) -> list[Row]:
         """Return the completed rows, the best first."""
         sign = -1 if self.objective.direction == "max" else 1
         completed = [row for row in self.rows if row.completed]
         return sorted(completed, key=lambda row: sign * row.score)
 
-    def best_by_layer(self):
+    def best_by_layer(self) -> list[Row]:
         """Return the best completed row of each layer, the best layer first."""
         best = {}
         for row in self.ranked():
             best.setdefault(row.layer, row)
         return list(best.values())
 
-    def best_model(self):
+    def best_model(self) -> keras.Model:
         """Return the best model of the search, with its weights of the best epoch.
 
         Raises:
@@ -175,7 +182,7 @@ class Results:
             raise ValueError(f"{error}. To write it again, repeat the search.") from error
         return keras.saving.load_model(path)
 
-    def table(self):
+    def table(self) -> Table:
         """Return a `rich` table, best by layer."""
         table = Table(title=f"Best by layer: {self.objective.name}")
         table.add_column("Layer", no_wrap=True)
@@ -195,7 +202,7 @@ class Results:
             )
         return table
 
-    def write(self):
+    def write(self) -> None:
         """Write results.csv and results.json."""
         table = []
         for row in self.rows:

@@ -6,8 +6,10 @@ import functools
 import json
 import sys
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any, Literal
 
 import keras
 import keras_tuner
@@ -16,7 +18,7 @@ from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.tuning import oracles, state
 from keras_momentum_rnn.tuning.executions import Executions
-from keras_momentum_rnn.tuning.results import load_results, row_of
+from keras_momentum_rnn.tuning.results import Results, load_results, row_of
 from keras_momentum_rnn.tuning.roles import check_address, quiet, role, tuner_id
 
 MAX_TRIALS = 20
@@ -77,23 +79,23 @@ def from_its_beginning(trial):
 
 
 def tune(
-    hypermodel,
-    x=None,
-    y=None,
+    hypermodel: keras_tuner.HyperModel | Callable[[keras_tuner.HyperParameters], keras.Model],
+    x: Any = None,
+    y: Any = None,
     *,
-    directory,
-    strategy="random",
-    max_trials=None,
-    epochs=20,
-    executions=1,
-    objective=None,
-    patience=None,
-    first=(),
-    seed=0,
-    overwrite=False,
-    verbose=1,
-    **fit,
-):
+    directory: Path | str,
+    strategy: Literal["random", "hyperband", "bayesian", "grid"] = "random",
+    max_trials: int | None = None,
+    epochs: int = 20,
+    executions: int = 1,
+    objective: str | keras_tuner.Objective | None = None,
+    patience: int | None = None,
+    first: Sequence[Mapping[str, Any]] = (),
+    seed: int = 0,
+    overwrite: bool = False,
+    verbose: int = 1,
+    **fit: Any,
+) -> Results:
     """Search, and write what was found.
 
     Prints a line for each trial that ends, with the best score so far. After an interruption

@@ -2,9 +2,12 @@
 
 import contextlib
 import inspect
+from typing import Any
 
 import keras
+import keras_tuner
 
+from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.rules import Rule
 from keras_momentum_rnn.tuning.values import OF_LAYERS, SEARCHED, ask, checked_spec
@@ -13,7 +16,13 @@ from keras_momentum_rnn.tuning.values import OF_LAYERS, SEARCHED, ask, checked_s
 COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
 
 
-def suggest_layer(hp, layers, units, prefix="", **arguments):
+def suggest_layer(
+    hp: keras_tuner.HyperParameters,
+    layers: Layers,
+    units: int | list[int] | tuple[int, int],
+    prefix: str = "",
+    **arguments: Any,
+) -> Any:
     """Return a recurrent layer whose kind, width and hyperparameters a search chooses.
 
     The hyperparameter `layer` says which one; under it stand the hyperparameters of the layers

@@ -1,0 +1,112 @@
+"""What the comparison on real sequences compares: layers, and how each is built and sized."""
+
+import inspect
+import math
+from dataclasses import dataclass, field
+
+import keras
+import numpy as np
+
+from keras_momentum_rnn.layers.registry import available_layers
+
+# The bias beside the recurrent product: then the rule sees the input alone, and an Adam or
+# RMSProp rule takes the input's common scale out of it.
+OUTSIDE = {"use_bias": False, "use_recurrent_bias": True}
+SAMPLE = "sample"
+# Three widths tell the parameters of every width, a polynomial of degree 2.
+WIDTHS = (2, 4, 6)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One row of the comparison.
+
+    Attributes:
+        layer: name of the recurrent layer.
+        arguments: dict of its arguments that are not searched.
+        normalised: bool, whether a LayerNormalization of the inputs comes before it.
+        standardise: how the task standardises, as `tasks.load("archive", ...)` takes it.
+        source: "plain" or "ours".
+    """
+
+    layer: str
+    arguments: dict = field(default_factory=dict)
+    normalised: bool = False
+    standardise: str = "training"
+    source: str = "ours"
+
+    def model(self, task, layer, learning_rate, clipnorm=None):
+        """Return the task's compiled model of a layer."""
+        front = [keras.layers.LayerNormalization()] if self.normalised else []
+        model = task.model(*front, layer)
+        task.compile(model, keras.optimizers.Adam(learning_rate, global_clipnorm=clipnorm))
+        model.optimizer.build(model.trainable_variables)
+        return model
+
+    def new_layer(self, units, **numbers):
+        """Return a new layer of so many units, with further arguments."""
+        return available_layers()[self.layer](units, **self.arguments, **numbers)
+
+    def defaults(self):
+        """Return the searched numbers of the layer as they are by default, a dict."""
+        layer_class = available_layers()[self.layer]
+        arguments = inspect.signature(layer_class).parameters
+        declared = getattr(layer_class, "hyperparameters", {}).items()
+        return {
+            name: arguments[name].default
+            for name, hyperparameter in declared
+            if hyperparameter.search is not None and name not in self.arguments
+        }
+
+
+def plain(layer, **more):
+    return Contestant(layer, source="plain", **more)
+
+
+CONTESTANTS = {
+    "LSTM": plain("LSTM"),
+    "GRU": plain("GRU"),
+    "SimpleRNN": plain("SimpleRNN"),
+    "LayerNorm-LSTM": plain("LSTM", normalised=True),
+    "Standardised-LSTM": plain("LSTM", standardise=SAMPLE),
+    "MomentumLSTM": Contestant("MomentumLSTM"),
+    "SRLSTM": Contestant("SRLSTM"),
+    "NAGLSTM": Contestant("NAGLSTM"),
+    "AdamLSTM": Contestant("AdamLSTM", OUTSIDE),
+    "RMSPropLSTM": Contestant("RMSPropLSTM", OUTSIDE),
+    "AdamGRU": Contestant("AdamGRU"),
+    "MomentumGRU": Contestant("MomentumGRU"),
+    "MomentumRNN": Contestant("MomentumRNN"),
+    "DTRIV": Contestant("DTRIV"),
+    "MomentumDTRIV": Contestant("MomentumDTRIV"),
+    "MCRM": Contestant("MCRM"),
+    "NestedLSTM": Contestant("NestedLSTM"),
+}
+# Classifiers and regressors without a recurrence, as lines to compare with.
+REFERENCES = ("linear", "MiniRocket")
+
+
+def excluded(contestant, channels):
+    """Return why a contestant has no part in a set, or None."""
+    if contestant.normalised and channels == 1:
+        return "LayerNormalization over one channel gives 0 at every step"
+    return None
+
+
+def parameters(model):
+    """Return how many numbers of a model are trained."""
+    return sum(math.prod(weight.shape) for weight in model.trainable_weights)
+
+
+def parameters_of(task, contestant, units):
+    return parameters(contestant.model(task, contestant.new_layer(units), 1e-3))
+
+
+def solved_units(task, contestant, budget):
+    """Return the units with which a model comes nearest to a number of parameters."""
+    counts = [parameters_of(task, contestant, units) for units in WIDTHS]
+    square, linear, constant = np.polyfit(WIDTHS, counts, 2)
+    near = [root.real for root in np.roots([square, linear, constant - budget])]
+    low = max(2, math.floor(max(near)))
+    widths = {units: np.polyval([square, linear, constant], units) for units in (low, low + 1)}
+    return min(widths, key=lambda units: abs(widths[units] - budget))

@@ -1,0 +1,93 @@
+"""The pictures of the comparison on real sequences."""
+
+import numpy as np
+from contestants import CONTESTANTS
+from matplotlib.figure import Figure
+
+from keras_momentum_rnn.presentation import BLUE, COLORS, VERMILION, tidy
+
+# At most five stand out, each with the same place and colour on all sets.
+SHOWN = ("LSTM", "GRU", "Standardised-LSTM", "AdamLSTM", "RMSPropLSTM")
+CHANGE = "gain 1/4"
+
+
+def rank_picture(ranks, spread, sets):
+    """Return a figure of the mean ranks, and of the difference that a test can tell."""
+    figure = Figure(figsize=(7, 0.3 * len(ranks) + 1.6), layout="constrained")
+    axes = figure.subplots()
+    names = list(ranks)[::-1]
+    for place, name in enumerate(names):
+        color = BLUE if CONTESTANTS[name].source == "ours" else VERMILION
+        axes.plot(ranks[name], place, "o", color=color)
+    first = min(ranks.values())
+    axes.axvspan(first, first + spread, color="0.93", zorder=0)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlabel(
+        f"mean rank over {sets} sets, 1 is best; blue ours, red plain\n"
+        f"grey: not told apart from the first (critical difference {spread:.1f}, Nemenyi, 5 %)"
+    )
+    axes.set_title(f"{names[-1]} ranks first, {ranks[names[-1]]:.1f} on average", loc="left")
+    tidy(axes)
+    return figure
+
+
+def gain_picture(found):
+    """Return a figure of the accuracies when all test inputs are divided by 4."""
+    figure = Figure(figsize=(8, 0.6 * len(found) + 2), layout="constrained")
+    axes, labelled, kept = figure.subplots(), set(), {}
+    for place, content in enumerate(reversed(found.values())):
+        for number, layer in enumerate(SHOWN):
+            runs = [run for run in content["layers"].get(layer, ()) if run["perturbed"]]
+            if not runs:
+                continue
+            color, height = COLORS[number], place + 0.14 * (2 - number)
+            before = [run["test"]["accuracy"] for run in runs]
+            after = [run["perturbed"][CHANGE]["accuracy"] for run in runs]
+            kept.setdefault(layer, []).append(np.mean(after))
+            label = None if layer in labelled else layer
+            labelled.add(layer)
+            axes.plot([np.mean(before), np.mean(after)], [height] * 2, color=color, alpha=0.4)
+            axes.plot(np.mean(before), height, "o", color=color, fillstyle="none")
+            axes.plot(after, [height] * len(after), ".", color=color, alpha=0.5)
+            axes.plot(np.mean(after), height, "D", color=color, label=label)
+        chance = content["settings"]["task"]["chance"]["accuracy"]
+        axes.plot([chance] * 2, [place - 0.4, place + 0.4], color="0.6")
+    axes.set_yticks(range(len(found)), [*found][::-1])
+    axes.set_xlabel(
+        "test accuracy with all inputs divided by 4 (diamonds; dots: seeds)\n"
+        "circles: with the inputs as they were; grey: the most frequent class"
+    )
+    told = [f"{layer} {np.mean(kept[layer]):.2f}" for layer in SHOWN if layer in kept]
+    axes.set_title(f"A quarter of the gain leaves {', '.join(told)}", loc="left", fontsize=9)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    tidy(axes)
+    return figure
+
+
+def progress_picture(found):
+    """Return a figure of the share of runs that are past their best epoch, over updates."""
+    figure = Figure(figsize=(6.5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    limit = 0
+    for source, color in (("plain", VERMILION), ("ours", BLUE)):
+        best = []
+        for content in found.values():
+            budget = content["settings"]["budget"]
+            updates = budget["updates of an epoch"]
+            limit = max(limit, budget["epochs at most"] * updates)
+            for layer, runs in content["layers"].items():
+                if layer in CONTESTANTS and CONTESTANTS[layer].source == source:
+                    best += [updates * r["best_epoch"] for r in runs if r["best_epoch"]]
+        if best:
+            best = np.sort(best)
+            share = np.arange(1, len(best) + 1) / len(best)
+            axes.step([*best, limit], [*share, 1], where="post", color=color)
+            place = (best[len(best) // 2], 0.5 if source == "ours" else 0.35)
+            axes.annotate(source, place, (5, 0), textcoords="offset points", color=color)
+    axes.set_xlim(0, limit)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("updates, up to the most that a run may make")
+    axes.set_ylabel("share of runs past their best epoch")
+    axes.set_title("When validation was at its best", loc="left")
+    tidy(axes)
+    return figure

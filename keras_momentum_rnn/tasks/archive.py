@@ -1,0 +1,245 @@
+"""Sets of the UCR and UEA archives, as `.ts` files: those inside aeon and sktime, or yours."""
+
+import importlib.util
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_momentum_rnn import requirements
+from keras_momentum_rnn.checks import checked, checked_choice
+from keras_momentum_rnn.tasks.files import existing_folder
+from keras_momentum_rnn.tasks.series import SERIES, forecast
+from keras_momentum_rnn.tasks.task import Split, generator, sequence_model
+
+# Packages that have sets in their folder datasets/data.
+PACKAGES = ("aeon", "sktime")
+STANDARDISE = ("training", "sample", None)
+# Stands at every step that a sequence lacks: a float32 holds it, and no sensor gives it.
+MASK_VALUE = -1e9
+
+
+def archive(name, folder=None, standardise="training", validation=0.25, window=24, seed=0):
+    """A classification or regression set of the UCR and UEA archives, or a series to forecast.
+
+    aeon reads it. The archive's own test set is for test; of its training set a share is for
+    validation, drawn by class. Shorter sequences are padded, and steps with a missing value
+    are masked: the model then begins with a `keras.layers.Masking`.
+
+    Of a series, `"sunspots"`, `"co2"` or `"elnino"` of statsmodels or `"airline"` of aeon, a
+    window of values is to tell the next one. Its last fifth is for test, and of what comes
+    before the last share for validation.
+
+    Args:
+        name: str, such as `"GunPoint"`. aeon has some small sets inside it, sktime PLAID.
+        folder: where NAME_TRAIN.ts and NAME_TEST.ts are, or a folder NAME with them; None for
+            the sets inside aeon and sktime. Nothing is downloaded.
+        standardise: `"training"`: each channel gets mean 0 and standard deviation 1 over the
+            training samples; `"sample"`: over each sequence on its own; None: values as in the
+            files.
+        validation: float, the share of the training set that is for validation.
+        window: int, the steps of a series that are read to tell the next value.
+        seed: int, of what is chosen for validation. A series is cut in time, not by chance.
+
+    Raises:
+        FileNotFoundError: if there is no such set, with a list of those that there are.
+        ImportError: if aeon is missing, with what to install.
+        ValueError: if a value is out of its range, or a file has no labels.
+
+    Example:
+
+    >>> from keras_momentum_rnn import tasks
+    >>> task = tasks.load("archive", name="BasicMotions")  # doctest: +SKIP
+    >>> task.train.x.shape, task.validation.x.shape, task.test.x.shape  # doctest: +SKIP
+    ((32, 100, 6), (8, 100, 6), (40, 100, 6))
+
+    Reference: Dau et al. (2019), "The UCR time series archive"; Bagnall et al. (2018), "The
+    UEA multivariate time series classification archive".
+    """
+    checked_choice("standardise", standardise, STANDARDISE)
+    share = checked("validation", validation, above=0, below=1)
+    if folder is None and name in SERIES:
+        splits, before = forecast(name, window, standardise, share)
+        shape = (window, 1)
+        return {
+            "input_shape": shape,
+            **splits,
+            **regression(before, "the value before as the next one"),
+            "build": sequence_model(shape, 1),
+        }
+    requirements.check("the task archive", "archive", {"aeon": "aeon"})
+    (series, labels, classes), (test_series, test_labels, _) = read(name, folder)
+    steps = max(one.shape[1] for one in [*series, *test_series])
+    x, test_x = padded(series, steps), padded(test_series, steps)
+    held_out = chosen(labels, share, classes is not None, generator(seed, "validation"))
+    if classes is not None:
+        labels, test_labels = (encoded(found, classes) for found in (labels, test_labels))
+    statistics = of_training(x[~held_out])
+    parts = {"train": x[~held_out], "validation": x[held_out], "test": test_x}
+    targets = {
+        "train": labels[~held_out],
+        "validation": labels[held_out],
+        "test": test_labels,
+    }
+    splits = {
+        split: Split(masked(standardised(part, standardise, statistics)), targets[split])
+        for split, part in parts.items()
+    }
+    gaps = any(np.isnan(part).any() for part in parts.values())
+    shape = (steps, x.shape[2])
+    return {
+        "input_shape": shape,
+        **splits,
+        **scored(splits, classes),
+        "build": sequence_model(
+            shape,
+            1 if classes is None else len(classes),
+            mask_value=MASK_VALUE if gaps else None,
+        ),
+    }
+
+
+def scored(splits, classes):
+    """Return how a set is scored, as arguments of `Task`."""
+    if classes is not None:
+        return classification(splits, len(classes))
+    chance = np.mean((splits["test"].y - splits["train"].y.mean()) ** 2)
+    return regression(chance, "the mean of the training targets, whatever the sequence")
+
+
+def classification(splits, classes):
+    """Return how a set with classes is scored, as arguments of `Task`."""
+    shares = np.bincount(splits["train"].y, minlength=classes) / len(splits["train"])
+    test = splits["test"].y
+    return {
+        "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        "new_metrics": lambda: ["accuracy"],
+        "metric": "accuracy",
+        "larger_is_better": True,
+        "chance": {
+            "accuracy": float((test == shares.argmax()).mean()),
+            "loss": float(-np.log(shares[test]).mean()),
+        },
+        "chance_means": "the classes as often as in training, the most frequent one as answer",
+    }
+
+
+def regression(chance, meaning):
+    """Return how numbers are scored, as arguments of `Task`."""
+    return {
+        "loss": keras.losses.MeanSquaredError(),
+        "new_metrics": list,
+        "metric": "loss",
+        "larger_is_better": False,
+        "chance": {"loss": float(chance)},
+        "chance_means": meaning,
+    }
+
+
+def available(folder=None):
+    """Return the sets that there are, a dict from names to folders.
+
+    Args:
+        folder: as of `archive`.
+    """
+    if folder is None:
+        specs = filter(None, map(importlib.util.find_spec, PACKAGES))
+        roots = [Path(spec.origin).parent / "datasets" / "data" for spec in specs]
+    else:
+        roots = [existing_folder("folder", folder)]
+    found = {}
+    for root in roots:
+        for path in sorted([*root.glob("*_TRAIN.ts"), *root.glob("*/*_TRAIN.ts")]):
+            name = path.name.removesuffix("_TRAIN.ts")
+            if path.with_name(f"{name}_TEST.ts").exists():
+                found.setdefault(name, path.parent)
+    return found
+
+
+def read(name, folder=None):
+    """Return training and test set, each (list of (channels, time), labels, classes or None).
+
+    Raises:
+        FileNotFoundError: if there is no such set.
+        ValueError: if a file has no labels.
+    """
+    found = available(folder)
+    if name not in found:
+        where = "inside aeon and sktime" if folder is None else f"in {str(folder)!r}"
+        raise FileNotFoundError(
+            f"`name` must be a set with NAME_TRAIN.ts and NAME_TEST.ts {where}: "
+            f"{', '.join(found) or 'there are none'}; or a series of {list(SERIES)}. With "
+            f"`folder` those of a folder of yours are read. Received: name={name!r}"
+        )
+    from aeon.datasets import load_from_ts_file
+
+    sets = []
+    for part in ("TRAIN", "TEST"):
+        path = found[name] / f"{name}_{part}.ts"
+        series, labels, told = load_from_ts_file(str(path), return_meta_data=True)
+        if not told["classlabel"] and not told["targetlabel"]:
+            raise ValueError(f"{path} has neither class labels nor targets")
+        classes = None if told["targetlabel"] else sorted(set(labels))
+        sets.append(([np.asarray(one, "float64") for one in series], labels, classes))
+    return sets
+
+
+def encoded(labels, classes):
+    """Return the numbers of classes.
+
+    Raises:
+        ValueError: if a class is new to the training set.
+    """
+    if new := sorted({*labels} - {*classes}):
+        raise ValueError(f"The test set has classes that the training set lacks: {new}")
+    return np.array([classes.index(label) for label in labels], "int32")
+
+
+def padded(series, steps):
+    """Return sequences as one array (samples, steps, channels), NaN past their ends."""
+    x = np.full((len(series), steps, series[0].shape[0]), np.nan)
+    for row, one in zip(x, series):
+        row[: one.shape[1]] = one.T
+    return x
+
+
+def chosen(labels, share, by_class, rng):
+    """Return which samples are for validation, an array of bools.
+
+    Of each class, or of all samples, the share, rounded, and at least one wherever one stays.
+    """
+    held_out = np.zeros(len(labels), bool)
+    groups = [labels == one for one in sorted(set(labels))] if by_class else [held_out == 0]
+    for group in groups:
+        members = rng.permutation(np.flatnonzero(group))
+        count = min(max(1, round(share * len(members))), len(members) - 1)
+        held_out[members[:count]] = True
+    return held_out
+
+
+def of_training(x):
+    """Return mean and deviation of each channel over samples and steps."""
+    return np.nanmean(x, axis=(0, 1)), not_zero(np.nanstd(x, axis=(0, 1)))
+
+
+def not_zero(deviation):
+    """Return deviations, 1 in place of that of a constant channel."""
+    return np.where(deviation > 1e-8, deviation, 1.0)
+
+
+def standardised(x, how, statistics):
+    """Return sequences with mean 0 and standard deviation 1, see `archive`; NaN stays."""
+    if how is None:
+        return x
+    if how == "training":
+        mean, deviation = statistics
+    else:
+        mean = np.nanmean(x, axis=1, keepdims=True)
+        deviation = not_zero(np.nanstd(x, axis=1, keepdims=True))
+    return (x - mean) / deviation
+
+
+def masked(x):
+    """Return sequences in float32, the mask's value at steps with a missing value."""
+    missing = np.isnan(x).any(axis=-1, keepdims=True)
+    return np.where(missing, MASK_VALUE, x).astype("float32")

@@ -1,0 +1,219 @@
+"""The comparison on real sequences: equal sizes, searched, resumed, ranked, reported."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("keras_tuner", reason="the comparison needs it")
+pytest.importorskip("matplotlib", reason="the comparison needs it")
+pytest.importorskip("rich", reason="the comparison needs it")
+pytest.importorskip("scipy", reason="the comparison needs it")
+pytest.importorskip("sklearn", reason="the comparison needs it")
+
+import contestants
+import perturbations
+import ranks
+import real_sequences
+import real_sequences_report
+from ts_files import needs_aeon, write
+
+from keras_momentum_rnn import tasks
+
+# Ranks
+
+
+def test_mean_ranks_share_ties_and_put_the_best_first():
+    found = ranks.mean_ranks({"a": [0.5, 0.9], "b": [0.7, 0.9], "c": [0.1, 0.2]})
+    assert found == {"b": 1.25, "a": 1.75, "c": 3.0} and list(found) == ["b", "a", "c"]
+
+
+def test_holm_is_that_of_a_worked_example():
+    # 4 * 0.01, 3 * 0.015, the same again since it may not fall, 1 * 0.6.
+    values = {"a": 0.02, "b": 0.01, "c": 0.6, "d": 0.015}
+    expected = {"a": 0.045, "b": 0.04, "c": 0.6, "d": 0.045}
+    assert ranks.holm(values) == pytest.approx(expected)
+    assert ranks.holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
+
+
+def test_critical_difference_is_that_of_demsar():
+    # Demsar (2006), Table 5: q is 2.569 for four classifiers at 5 %.
+    assert ranks.critical_difference(4, 14) == pytest.approx(2.569 * (20 / 84) ** 0.5, abs=1e-3)
+
+
+def test_signed_ranks_of_five_wins_is_the_smallest_p():
+    scores = [0.9, 0.8, 0.7, 0.6, 0.5]
+    other = [0.85, 0.7, 0.55, 0.4, 0.25]
+    assert ranks.signed_ranks(scores, other) == pytest.approx(ranks.smallest_p(5))
+    assert ranks.signed_ranks(scores, scores) == 1.0
+
+
+# Changed inputs
+
+
+def test_inputs_change_as_they_are_said_to():
+    x = np.random.default_rng(0).normal(size=(40, 12, 2))
+    x[0, 5:] = np.nan
+    found = dict(perturbations.perturbed(x))
+    assert list(found) == list(perturbations.MEANINGS)
+    np.testing.assert_array_equal(found["gain 1/4"], x / 4)
+    np.testing.assert_array_equal(found["gain 4"], 4 * x)
+    np.testing.assert_array_equal(found["offset"], x + 1)
+    assert np.nanstd(found["noise"] - x) == pytest.approx(0.5, abs=0.03)
+    lost = found["lost steps"]
+    same = np.isclose(lost, x) | np.isnan(x)
+    np.testing.assert_array_equal(same[:, 0], True)
+    np.testing.assert_array_equal(np.isnan(lost), np.isnan(x))
+    assert 1 - same[1:, 1:].mean() == pytest.approx(0.3, abs=0.05)
+    for sample, step in zip(*np.where(~same.all(axis=2))):
+        np.testing.assert_array_equal(lost[sample, step], lost[sample, step - 1])
+    doubled = found["twice as long"]
+    assert doubled.shape == (40, 24, 2) and not np.isnan(doubled[0, :10]).any()
+    assert np.isnan(doubled[0, 10:]).all()
+    np.testing.assert_allclose(doubled[:, 0], x[:, 0])
+    np.testing.assert_allclose(doubled[1:, -1], x[1:, -1])
+    again = dict(perturbations.perturbed(x))
+    np.testing.assert_array_equal(again["noise"], found["noise"])
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("name", contestants.CONTESTANTS)
+def test_layers_have_the_parameters_of_an_lstm(name):
+    task = tasks.load("adding", steps=4, samples=4, held_out=2)
+    lstm, contestant = contestants.CONTESTANTS["LSTM"], contestants.CONTESTANTS[name]
+    budget = contestants.parameters_of(task, lstm, 16)
+    units = contestants.solved_units(task, contestant, budget)
+    counts = [contestants.parameters_of(task, contestant, units + i) for i in (-1, 0, 1)]
+    assert abs(counts[1] - budget) == min(abs(count - budget) for count in counts)
+
+
+def test_one_channel_is_not_normalised():
+    layer = contestants.CONTESTANTS["LayerNorm-LSTM"]
+    assert "one channel" in contestants.excluded(layer, 1)
+    assert contestants.excluded(layer, 2) is None
+    assert contestants.excluded(contestants.CONTESTANTS["LSTM"], 1) is None
+
+
+# The comparison
+
+
+def test_whole_batches_go_through_all_samples_before_one_comes_again():
+    task = tasks.load("adding", steps=4, samples=4, held_out=10)
+    batches = real_sequences.repeated(task.validation, 4, 5, seed=0)
+    seen = [x for i in range(5) for x in batches[i][0]]
+    order = [int(np.flatnonzero((task.validation.x == x).all(axis=(1, 2)))[0]) for x in seen]
+    assert len(batches) == 5 and sorted(order[:10]) == sorted(order[10:]) == list(range(10))
+    assert order[:10] != order[10:]
+    batches.epoch = 1
+    after = real_sequences.repeated(task.validation, 4, 10, seed=0)
+    np.testing.assert_array_equal(batches[0][0], after[5][0])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for part, count in (("TRAIN", 16), ("TEST", 10)):
+        rows = [(rng.normal(i % 2, 0.3, (1, 9)).round(3).tolist(), i % 2) for i in range(count)]
+        write(tmp_path / "sets", part, rows, "@classLabel true 0 1")
+    return tmp_path
+
+
+def arguments(folder, *more):
+    small = {"units": 3, "trials": 2, "seeds": 2, "updates": 2, "epochs": 3, "patience": 2}
+    where = {"folder": folder / "sets", "output": folder / "out", "batch-size": 4}
+    return [
+        "--sets=Tiny",
+        *(f"--{n}={value}" for n, value in {**small, **where}.items()),
+        *more,
+    ]
+
+
+@needs_aeon
+@pytest.mark.slow
+def test_a_comparison_is_resumed_and_reported(folder, monkeypatch):
+    layers = ["LSTM", "RMSPropLSTM", "Standardised-LSTM", "LayerNorm-LSTM", "linear"]
+    given = arguments(folder, "--layers", *layers)
+    results = real_sequences.main(given)["Tiny"]
+    assert json.loads((folder / "out/Tiny/results.json").read_text()) == results
+    done = [(run["layer"], run["seed"]) for run in results["runs"]]
+    there = [name for name in layers if name != "LayerNorm-LSTM"]
+    assert done == [(layer, seed) for layer in there for seed in (0, 1)]
+    for run in results["runs"]:
+        assert set(run) == set(real_sequences.SCHEMA["runs"])
+        if run["layer"] != "linear":
+            assert run["setup"]["trials"] == 2 and len(run["curve"]) <= 3
+            assert run["curve"][run["best_epoch"] - 1][0] == min(e[0] for e in run["curve"])
+            assert list(run["perturbed"]) == list(perturbations.PERTURBATIONS)
+    # Each sequence standardised on its own: neither gain nor offset can be seen.
+    standardised = results["runs"][4]
+    for change in ("gain 1/4", "gain 4", "offset"):
+        assert standardised["perturbed"][change]["loss"] == pytest.approx(
+            standardised["test"]["loss"], abs=1e-4
+        )
+    # With the bias outside the rule the gain drops out, but for epsilon.
+    ours = results["runs"][2]
+    assert ours["perturbed"]["gain 4"]["loss"] == pytest.approx(ours["test"]["loss"], abs=1e-3)
+    monkeypatch.setattr(real_sequences, "fit", None)
+    assert real_sequences.main(given)["Tiny"]["runs"] == results["runs"]
+    with pytest.raises(SystemExit, match="other settings"):
+        real_sequences.main([*given, "--patience", "1"])
+
+    shown = {name: contestants.CONTESTANTS[name] for name in there[:-1]}
+    monkeypatch.setattr(real_sequences_report, "CONTESTANTS", shown)
+    real_sequences_report.main([str(folder / "out"), "--seeds", "2"])
+    text = (folder / "out/report.md").read_text()
+    assert "pairs of a layer" not in text  # it is no set of the study
+    mean = np.mean([run["test"]["accuracy"] for run in results["runs"][:2]])
+    assert f"| LSTM | 3 | {results['runs'][0]['parameters']} | {mean:.3f} ±" in text
+    assert (folder / "out/gain.png").read_bytes().startswith(b"\x89PNG")
+
+
+@needs_aeon
+def test_reference_lines_learn_what_is_plain(folder):
+    from reference_lines import reference_run
+
+    task = tasks.load("archive", name="Tiny", folder=folder / "sets")
+    run = reference_run(real_sequences.new_run("linear", 0), task)
+    assert run["test"]["accuracy"] == 1.0
+    assert "twice as long" not in run["perturbed"]
+
+
+def made(scores):
+    """Return results of a set, with the scores of layers, a list for each."""
+    return {
+        "settings": {
+            "task": {
+                "metric": "accuracy",
+                "larger_is_better": True,
+                "chance": {"accuracy": 0.25},
+                "channels": 1,
+            }
+        },
+        "layers": {
+            name: [{"test": s and {"accuracy": s}, "perturbed": None} for s in found]
+            for name, found in scores.items()
+        },
+    }
+
+
+def test_a_difference_within_both_deviations_is_even():
+    content = made({"LSTM": [0.8, 0.9], "GRU": [0.84, 0.94], "AdamLSTM": [0.99, 1.0]})
+    assert real_sequences_report.compared(content, "GRU", "LSTM") == 0
+    assert real_sequences_report.compared(content, "AdamLSTM", "LSTM") == 1
+    assert real_sequences_report.compared(content, "LSTM", "AdamLSTM") == -1
+    assert real_sequences_report.verdict(content) == ("GRU", "AdamLSTM", "ours")
+
+
+def test_the_share_of_the_study_is_told():
+    found = {"GunPoint": made({"LSTM": [0.8, 0.9], "GRU": [0.8, 0.9]})}
+    every = len(real_sequences.SETS) * (len(contestants.CONTESTANTS) + 2)
+    text = real_sequences_report.share(found, [])
+    assert f"2 of {every} pairs" in text and f"0 of {len(real_sequences.SETS)} sets" in text
+    assert "ItalyPowerDemand" in text and "GunPoint" not in text
+
+
+def test_a_run_that_diverged_counts_as_chance():
+    content = made({"LSTM": [0.75, None]})
+    np.testing.assert_allclose(real_sequences_report.scores(content, "LSTM"), [0.75, 0.25])
