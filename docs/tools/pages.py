@@ -9,9 +9,9 @@ import os
 import tempfile
 from pathlib import Path
 
+import api_reference
 import catalogue
 import evidence
-import reference
 import tutorials
 
 from keras_momentum_rnn.presentation import with_tables
@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 
 def written(run=False):
     """Return the text of every page that is written here, by its path."""
-    found = {DOCS / "reference" / f"{n}.md": text for n, text in reference.pages().items()}
+    found = {DOCS / "reference" / f"{n}.md": text for n, text in api_reference.pages().items()}
     found[DOCS / "choose" / "catalogue.md"] = catalogue.page()
     for name, page in tutorials.PAGES.items():
         script = tutorials.SCRIPTS / name

@@ -71,13 +71,14 @@ print(float(keras.ops.max(keras.ops.abs(same(x) - layer(x)))) < 1e-5)
 # %% [markdown]
 # ## 4. A rule that learns
 #
-# A rule may create weights. This one learns its momentum, step by step;
-# `rules.LearnedMomentum` does so on the fast paths:
+# A rule may create weights: give it a method `build(add_weight)`. This one learns its momentum.
+# The package has a more complete one, `rules.LearnedMomentum`
+# ([does it help?](../learned_momentum.md)).
 
 
 # %%
 @keras.saving.register_keras_serializable(package="my_project")
-class LearnedMomentum(rules.HeavyBall):
+class OwnMomentum(rules.HeavyBall):
     """Heavy ball whose momentum is a weight."""
 
     def build(self, add_weight):
@@ -90,7 +91,7 @@ class LearnedMomentum(rules.HeavyBall):
 model = keras.Sequential(
     [
         keras.Input((None, 3)),
-        RuleLSTM(8, rule=LearnedMomentum(step_size=0.6)),
+        RuleLSTM(8, rule=OwnMomentum(step_size=0.6)),
         keras.layers.Dense(1),
     ]
 )
