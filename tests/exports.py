@@ -105,6 +105,7 @@ LIMITS = {
     ("tensorflow", "openvino"): (*SIZES, *FORMS),  # no rule for TensorFlow's lists
     ("jax", "openvino"): (*SIZES, *FORMS),
     ("torch", "litert"): ("batch", "batch and time"),  # Keras says so
+    ("torch", "openvino"): ("stateful",),  # OpenVINO runs the model before it traces it
 }
 
 

@@ -39,7 +39,7 @@ def representatives():
 
 def chosen_sizes(kind, form):
     if form == "stateful":
-        return ("static",)
+        return ("static",) if kind in ("tf_saved_model", "onnx") else ()
     # From PyTorch, LiteRT has no open sizes.
     return ("batch and time", "static") if kind == "litert" else ("batch and time",)
 
