@@ -11,7 +11,7 @@ from harness import BACKEND
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
-from keras_momentum_rnn.paths import registry
+from keras_momentum_rnn.paths import registry, run
 from keras_momentum_rnn.paths.native.ready import SWITCH
 
 HAND = "one loop with a gradient by hand"
@@ -274,3 +274,13 @@ def test_a_refused_call_leaves_no_dropout_masks_behind():
             layer(np.zeros((batch, 2, 3), "float32"), training=True)
     layer.use_cudnn = "auto"
     assert layer(np.zeros((4, 2, 3), "float32"), training=True).shape == (4, 4)
+
+
+def test_a_path_has_one_function_on_each_backend():
+    kernels = (*registry.KERNELS, *registry.EXPORTED.values(), registry.UNIVERSAL)
+    for backend in ("tensorflow", "jax", "torch"):
+        named = {(k.path, k.function) for k in kernels if backend in k.backends}
+        assert len({path for path, _ in named}) == len(named)
+    for kernel in kernels:
+        if BACKEND in kernel.backends:
+            assert run.FUNCTIONS[kernel.path].function == kernel.function

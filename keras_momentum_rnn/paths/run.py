@@ -2,9 +2,16 @@
 
 from dataclasses import dataclass, field
 
+import keras
+
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 
-FUNCTIONS = {kernel.path: kernel for kernel in (*KERNELS, *EXPORTED.values(), UNIVERSAL)}
+# Backends may share the name of a path.
+FUNCTIONS = {
+    kernel.path: kernel
+    for kernel in (*KERNELS, *EXPORTED.values(), UNIVERSAL)
+    if keras.config.backend() in kernel.backends
+}
 
 
 @dataclass(frozen=True)
