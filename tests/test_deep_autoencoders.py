@@ -69,7 +69,7 @@ def test_results_and_an_interruption(example, tmp_path, monkeypatch):
     assert again["runs"][0]["error"] == pytest.approx(nag["error"], rel=1e-5)
 
 
-@slow_if_compiled
+@pytest.mark.slow
 def test_runs_of_several_calls_stand_in_one_report(example, tmp_path):
     first = run(example, tmp_path, "--methods", "SGD")
     both = run(example, tmp_path, "--methods", "NAG", "--scales", "1", "2")

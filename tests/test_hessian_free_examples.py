@@ -30,7 +30,7 @@ committed = pytest.mark.skipif(
 )
 
 
-@slow_if_compiled
+@pytest.mark.slow
 def test_adding_resumes_and_reports(tmp_path, monkeypatch):
     few = {
         "HF": hessian_free.Method(hessian_free.classical_hf, 8),

@@ -38,6 +38,7 @@ def test_layers_train_as_the_paper_says():
     assert -(-len(found.task.train) // 32) == 1563
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", TOLD_OR_TRAINED)
 def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
     command = ["--layers", "SimpleRNN", "LSTM", "--updates=1", "--epochs=5", "--seeds=2"]

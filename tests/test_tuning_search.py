@@ -14,7 +14,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from speed import SLOW_ON_TENSORFLOW
+from speed import SLOW_ON_TENSORFLOW, slow_unless
 from tuning_cases import Scripted, images, numbers, score_of, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
@@ -58,7 +58,10 @@ def scores(results):
 # Trials
 
 
-@pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
+STRATEGIES = "random", slow_unless(False, "bayesian"), slow_unless(False, "hyperband")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
     options = {"strategy": strategy, "max_trials": 4}  # of Bayesian ones the last is fitted
     if strategy == "hyperband":
