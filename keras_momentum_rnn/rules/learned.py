@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.checks import checked_choice, checked_seed
@@ -66,7 +67,7 @@ class LearnedMomentum(LinearRule):
     >>> rule = rules.LearnedMomentum(per="unit", tied=True, spread=(0.05, 0.98), seed=0)
     >>> layer = RuleLSTM(8, rule=rule)
     >>> layer.build((None, None, 3))
-    >>> layer.cell.rule.momentum_logit.shape
+    >>> tuple(layer.cell.rule.momentum_logit.shape)
     (32,)
 
     Reference: Nguyen et al. (2020), equation 9. They fix the numbers and leave an adaptive
@@ -109,7 +110,7 @@ class LearnedMomentum(LinearRule):
         first = self.step_size
         if self.tied:
             first /= 1 - max(self.momentum, SMALLEST_MOMENTUM)
-        starts = self._first_logit, keras.initializers.Constant(inverse_softplus(first))
+        starts = self._first_logit, filled(inverse_softplus(first))
         self.momentum_logit, self.step_size_raw = (
             add_weight(shape=shape, initializer=start, dtype=dtype, name=name)
             for start, name in zip(starts, self.weight_names)
@@ -118,7 +119,7 @@ class LearnedMomentum(LinearRule):
     def _first_logit(self, shape, dtype=None):
         """The logit of mu is the inverse softplus of the logarithm of the time scale."""
         if self.spread is None:
-            return ops.full(shape, inverse_softplus(log_time_scale(self.momentum)), dtype)
+            return filled(inverse_softplus(log_time_scale(self.momentum)))(shape, dtype)
         low, high = map(log_time_scale, self.spread)
         drawn = keras.initializers.RandomUniform(low, high, self.seed)(shape, dtype)
         return ops.log(ops.expm1(drawn))
@@ -156,6 +157,11 @@ def checked_spread(spread):
         "`spread` must be an interval (low, high) in [0, 1) with low < high, or None. "
         f"Received: spread={spread!r}"
     )
+
+
+def filled(value):
+    """Return an initializer; Keras's `Constant` rounds to float32 on TensorFlow."""
+    return lambda shape, dtype=None: ops.convert_to_tensor(np.full(shape, value), dtype)
 
 
 def log_time_scale(momentum):
