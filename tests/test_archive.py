@@ -224,3 +224,16 @@ def test_series_of_packages_have_no_gaps(name):
     task = tasks.load("archive", name=name)
     for part in (task.train, task.validation, task.test):
         assert len(part) > 10 and np.isfinite(part.x).all() and np.isfinite(part.y).all()
+
+
+def test_a_set_without_a_sample_to_spare_is_refused():
+    with pytest.raises(ValueError, match="each class has one"):
+        archive.chosen(["a", "b", "c"], 0.25, True, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("share", [1e-6, 0.25, 0.999999])
+def test_each_part_of_a_series_has_targets(share):
+    parts = series.windows(np.arange(60.0), 4, share)
+    counts = {name: len(y) for name, (_, y) in parts.items()}
+    assert counts["train"] >= 2 and counts["validation"] >= 1
+    assert sum(counts.values()) == 56

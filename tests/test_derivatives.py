@@ -255,3 +255,30 @@ def test_a_batch_of_no_samples(case):
     outputs, *states = layer(np.zeros((0, TIME, FEATURES), "float32"))
     assert tuple(outputs.shape) == (0, TIME, UNITS)
     assert [tuple(s.shape) for s in states] == [(0, size) for size in layer.state_size]
+
+
+@pytest.mark.second_derivatives
+@pytest.mark.skipif(BACKEND != "torch", reason="a gradient by hand of PyTorch")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("frozen", [["kernel", "bias"], ["kernel", "bias", "recurrent_kernel"]])
+def test_second_derivatives_where_some_weights_are_frozen(dtype, frozen):
+    import torch
+
+    found = []
+    for path in ("auto", False):
+        layer = AdamLSTM(UNITS, dtype=dtype, epsilon=1e-2, return_state=True, use_cudnn=path)
+        layer.build((3, TIME, FEATURES))
+        randomise(layer, np.random.default_rng(0))
+        for name in frozen:
+            getattr(layer.cell, name).value.requires_grad_(False)
+        x = torch.tensor(
+            normal(np.random.default_rng(1), 3, TIME, FEATURES), dtype=getattr(torch, dtype)
+        )
+        x.requires_grad_("recurrent_kernel" in frozen)
+        wanted = x if x.requires_grad else layer.cell.recurrent_kernel.value
+        results = layer(x, training=True)
+        (first,) = torch.autograd.grad(
+            sum(r.square().sum() for r in results), wanted, create_graph=True
+        )
+        found.append(torch.autograd.grad(first.square().sum(), wanted)[0])
+    assert_close(array(found[0]), array(found[1]), 1e-3)

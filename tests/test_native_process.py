@@ -1,6 +1,5 @@
 """The native kernel harms no process that it runs in: threads, forks, interrupts, memory."""
 
-import gc
 import os
 import threading
 import time
@@ -15,7 +14,7 @@ import keras_momentum_rnn as kmr
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
-from keras_momentum_rnn.paths.native import threads, workspaces  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel, threads, workspaces  # noqa: E402
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -132,13 +131,18 @@ def test_memory_is_used_again_when_its_last_array_is_gone(monkeypatch):
     assert workspaces.workspace((3, size)).ctypes.data == place
 
 
-def test_the_pool_has_a_bound(monkeypatch):
+def test_the_pool_has_a_bound_and_keeps_the_newest(monkeypatch):
     monkeypatch.setattr(workspaces, "_free", {})
     monkeypatch.setattr(workspaces, "MOST", 3 * workspaces.LEAST)
-    arrays = [workspaces.workspace((workspaces.LEAST // 4,)) for _ in range(5)]
+    size = workspaces.LEAST // 4
+    arrays = [workspaces.workspace((size,)) for _ in range(5)]
     del arrays
-    gc.collect()
     assert len(workspaces._free) == 3
+    larger = workspaces.workspace((3 * size,))
+    del larger
+    assert [len(block) for block in workspaces._free.values()] == [3 * size]
+    workspaces.give_back(np.empty(4 * size, np.float32))  # more than there may be
+    assert len(workspaces._free) == 1
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="on the others the arrays are the backend's")
@@ -160,3 +164,37 @@ def test_two_calls_before_their_gradients_share_no_memory(monkeypatch):
 
     for one, other in zip(gradients(True), gradients(False)):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+def test_what_a_call_keeps_lives_no_longer_than_it_is_needed(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(workspaces, "LEAST", 1)
+    monkeypatch.setattr(workspaces, "_free", {})
+    layer = pair(kmr.AdamLSTM, (3, 9, 5), return_state=False)[0]
+    x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5))
+    loss = layer(x, training=True).square().sum()
+    held = len(workspaces._free)
+    loss.backward()
+    assert len(workspaces._free) == held + 4  # c, gates, v and m, though the loss lives
+    kept, forward = [], kernel.forward
+
+    def noted(*arguments, keeps, **options):
+        kept.append(keeps)
+        return forward(*arguments, keeps=keeps, **options)
+
+    monkeypatch.setattr(kernel, "forward", noted)
+    with torch.no_grad():
+        layer(x)
+    layer(x, training=True)
+    assert kept == [False, True]
+
+
+def test_without_new_threads_the_caller_does_all(monkeypatch):
+    """As at the end of a process."""
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    ended = threads.ThreadPoolExecutor(1)
+    ended.shutdown()
+    monkeypatch.setattr(threads, "pool", lambda size: ended)
+    assert threads.run_all(lambda part: 2 * part, range(5)) == [0, 2, 4, 6, 8]

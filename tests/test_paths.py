@@ -370,3 +370,29 @@ def test_bidirectional_and_models_take_the_fast_path(case, monkeypatch):
     monkeypatch.setattr(case.layer().cell_class, "recurrence", refused)
     model.fit(x, np.zeros((4, 2)), verbose=0)
     assert run(model, x)[0].shape == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("features", "options"),
+    [(20, {}), (3, {"dropout": 0.5, "implementation": 1})],
+    ids=["wide", "masks-of-gates"],
+)
+def test_what_cannot_be_filtered_is_driven_on_a_gpu(features, options, monkeypatch):
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: "gpu")
+    driven, step = (kmr.MomentumLSTM(4, use_cudnn=u, **options) for u in ("auto", False))
+    x = normal(np.random.default_rng(0), 2, 9, features)
+    driven.build(x.shape)
+    step.build(x.shape)
+    step.set_weights(driven.get_weights())
+    assert driven.plan(training=True).path == "drive"
+    assert_close(run(driven, x)[0], run(step, x)[0], tolerance=1e-5)
+
+
+def test_a_rule_made_of_none_is_stepped():
+    class Doubled(kmr.rules.Identity):
+        def update(self, u, slots):
+            return 2 * u, []
+
+    layer = kmr.RuleLSTM(4, rule=Doubled())
+    layer.build((None, None, 3))
+    assert layer.plan(training=True).path == "step"

@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib", reason="the comparison needs it")
 pytest.importorskip("rich", reason="the comparison needs it")
 pytest.importorskip("scipy", reason="the comparison needs it")
 pytest.importorskip("sklearn", reason="the comparison needs it")
+pytest.importorskip("tensorboard", reason="the comparison needs it")
 
 import contestants
 import perturbations

@@ -129,10 +129,11 @@ def filtered_by_element(mu, s, u, first):
     """Return v at all times where each element of u has numbers of its own, constant in time.
 
     Args:
-        mu, s: tensors `(width,)`.
+        mu, s: tensors `(width,)`, or one number for all.
         u: tensor `(batch, time, width)`.
         first: tensor `(batch, width)`, v before the first step.
     """
+    mu = ops.broadcast_to(ops.convert_to_tensor(mu, dtype=u.dtype), (u.shape[2],))
     # Elements take the place of samples, which may have coefficients of their own.
     elements, first = ops.transpose(s * u, (2, 1, 0)), ops.transpose(first)
     start = ops.zeros((u.shape[2], 1), dtype=u.dtype)

@@ -71,9 +71,12 @@ def stock_layers(cell, stateful):
     if keras.config.backend() == "torch" or cell.recurrence_name not in STOCK:
         return {}
     # The filtered input is as wide as x, and one for the bias; the drive as wide as u.
-    elementwise = rule.linear and not rule.shared
-    widths = [cell.kernel.shape[0] + 1] if rule.linear and not elementwise else []
-    if stateful or rule.scaled or elementwise or cell.is_half:
+    features = cell.kernel.shape[0]
+    filters = rule.linear and rule.shared and features < cell.drive_width
+    widths = [features + 1] if filters else []
+    # In training each gate may have a dropout mask of its own, and then x is not filtered.
+    masks = cell.dropout and getattr(cell, "implementation", 2) == 1
+    if (rule.linear or rule.scaled) and (not filters or stateful or cell.is_half or masks):
         widths.append(cell.drive_width)
     if cell.recurrence_name == "lstm":
         # One more column holds c where a sample has ended.

@@ -15,7 +15,10 @@ def differentiable_gradients(function, inputs, d_results):
     # keep the gradient of the one from flowing on to the other, where it would count twice.
     aliases = [None if t is None else t.view_as(t) for t in inputs]
     results = function(*aliases)
-    pairs = [(r, d) for r, d in zip(results, d_results) if d is not None]
+    # Where the rest is frozen, a result may depend on nothing that has a gradient.
+    pairs = [(r, d) for r, d in zip(results, d_results) if d is not None and r.requires_grad]
+    if not pairs:
+        return [None] * len(inputs)
     results, d_results = zip(*pairs)
     wanted = [a for a in aliases if a is not None and a.requires_grad]
     gradients = torch.autograd.grad(

@@ -9,7 +9,7 @@ import numpy as np
 from keras_momentum_rnn import requirements
 from keras_momentum_rnn.checks import checked, checked_choice
 from keras_momentum_rnn.tasks.files import existing_folder
-from keras_momentum_rnn.tasks.series import SERIES, forecast
+from keras_momentum_rnn.tasks.series import SERIES, forecast, not_zero
 from keras_momentum_rnn.tasks.task import Split, generator, sequence_model
 
 # Packages that have sets in their folder datasets/data.
@@ -214,17 +214,17 @@ def chosen(labels, share, by_class, rng):
         members = rng.permutation(np.flatnonzero(group))
         count = min(max(1, round(share * len(members))), len(members) - 1)
         held_out[members[:count]] = True
+    if not held_out.any():
+        raise ValueError(
+            "No training sample can be spared for validation: each class has one. "
+            f"Received: {len(labels)} samples of {len(groups)} classes"
+        )
     return held_out
 
 
 def of_training(x):
     """Return mean and deviation of each channel over samples and steps."""
     return np.nanmean(x, axis=(0, 1)), not_zero(np.nanstd(x, axis=(0, 1)))
-
-
-def not_zero(deviation):
-    """Return deviations, 1 in place of that of a constant channel."""
-    return np.where(deviation > 1e-8, deviation, 1.0)
 
 
 def standardised(x, how, statistics):

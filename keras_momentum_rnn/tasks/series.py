@@ -70,7 +70,8 @@ def windows(values, window, validation):
     """
     window = checked_count("window", window, at_most=len(values) // 4)
     test = round(len(values) * (1 - TEST_SHARE))
-    held_out = max(window + 1, round(test * (1 - validation)))
+    # Two targets at least to train on, which have a deviation, and one to validate.
+    held_out = min(max(window + 2, round(test * (1 - validation))), test - 1)
     parts = {"train": (window, held_out), "validation": (held_out, test)}
     parts["test"] = (test, len(values))
     found = np.lib.stride_tricks.sliding_window_view(values, window)[..., None]
@@ -91,14 +92,19 @@ def forecast(name, window, standardise, validation):
     parts = windows(values_of(name), window, validation)
     targets = parts["train"][1]
     before = np.mean((parts["test"][1] - parts["test"][0][:, -1]) ** 2)
-    mean, deviation = (targets.mean(), targets.std()) if standardise else (0.0, 1.0)
+    mean, deviation = (targets.mean(), not_zero(targets.std())) if standardise else (0.0, 1.0)
 
     def split(x, y):
         of_inputs = mean, deviation
         if standardise == "sample":
             spread = x.std(axis=1, keepdims=True)
-            of_inputs = x.mean(axis=1, keepdims=True), np.where(spread > 1e-8, spread, 1.0)
+            of_inputs = x.mean(axis=1, keepdims=True), not_zero(spread)
         x = (x - of_inputs[0]) / of_inputs[1]
         return Split(x.astype("float32"), ((y - mean) / deviation).astype("float32"))
 
     return {part: split(*pair) for part, pair in parts.items()}, before / deviation**2
+
+
+def not_zero(deviation):
+    """Return deviations, 1 in place of those of constants."""
+    return np.where(deviation > 1e-8, deviation, 1.0)

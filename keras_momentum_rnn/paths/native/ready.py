@@ -64,7 +64,8 @@ def compiles():
 
 def say_what_takes_time():
     print(
-        "keras_momentum_rnn compiles its native kernel, once on this machine: about 10 s",
+        "keras_momentum_rnn prepares its native kernel: compiling takes about 10 s, once on "
+        "this machine",
         file=sys.stderr,
         flush=True,
     )

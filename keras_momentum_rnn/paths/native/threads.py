@@ -1,6 +1,7 @@
 """Threads over the samples of a batch."""
 
 import collections
+import contextlib
 import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -50,9 +51,12 @@ def run_all(function, parts):
                 return
             results[i] = function(part)
 
-    others = min(thread_count(), len(parts)) - 1
-    futures = [pool(others).submit(work) for _ in range(others)]
+    others, futures = min(thread_count(), len(parts)) - 1, []
     try:
+        # At the end of a process there are no new threads.
+        with contextlib.suppress(RuntimeError):
+            for _ in range(others):
+                futures.append(pool(others).submit(work))
         work()
     finally:
         waiting.clear()
@@ -81,6 +85,6 @@ def pool(size):
     if key not in _pools:
         for process, other in list(_pools):
             if process != os.getpid():
-                del _pools[process, other]
+                _pools.pop((process, other), None)
         _pools[key] = ThreadPoolExecutor(size, thread_name_prefix="keras_momentum_rnn")
     return _pools[key]

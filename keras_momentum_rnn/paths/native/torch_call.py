@@ -9,7 +9,9 @@ from keras_momentum_rnn.paths.torch_again import differentiable_gradients
 @torch.compiler.disable
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
-    outputs, *finals = NativeCell.apply(problem, x, *weights, *states)
+    inputs = x, *weights, *states
+    keeps = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
+    outputs, *finals = NativeCell.apply(problem, keeps, *inputs)
     return outputs, finals
 
 
@@ -21,37 +23,43 @@ class NativeCell(torch.autograd.Function):
     """(x, W, b, U, side bias, initial states) -> (h at all times, final states)."""
 
     @staticmethod
-    def forward(ctx, problem, *inputs):
+    def forward(ctx, problem, keeps, *inputs):
         x, W, b, U, side, *states = map(array, inputs)
         equation = problem.equation.with_mu(array(problem.mu))
         lengths = array(problem.lengths)
         finals, kept = kernel.forward(
-            equation, x, [W, b, U, side], states, lengths, keeps=any(ctx.needs_input_grad)
+            equation, x, [W, b, U, side], states, lengths, keeps=keeps
         )
-        outputs, *finals = map(torch.from_numpy, (kept.h, *finals))
-        ctx.problem, ctx.arrays = problem, (equation, lengths, kept[1:])
-        ctx.save_for_backward(outputs, *inputs)
+        kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
+        ctx.problem, ctx.equation, ctx.lengths = problem, equation, lengths
+        if keeps:
+            ctx.save_for_backward(*kept, *inputs)
         ctx.set_materialize_grads(False)
-        return outputs, *finals
+        return kept[0], *finals
 
     @staticmethod
     def backward(ctx, *d_results):
-        outputs, *inputs = ctx.saved_tensors
+        count = len(kernel.Kept._fields)
+        kept, inputs = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
         if torch.is_grad_enabled():
 
             def run(*inputs):
                 outputs, finals = ctx.problem.run_steps(*inputs)
                 return [outputs, *finals]
 
-            return None, *differentiable_gradients(run, inputs, d_results)
+            return None, None, *differentiable_gradients(run, inputs, d_results)
         x, W, b, U, side, *states = map(array, inputs)
-        equation, lengths, kept = ctx.arrays
         d_outputs, *d_finals = map(array, d_results)
         dx, d_weights, d_states = kernel.backward(
-            equation, x, [W, b, U, side], states, lengths, kernel.Kept(array(outputs), *kept),
-            d_outputs, d_finals, wants_dx=ctx.needs_input_grad[1],
+            ctx.equation, x, [W, b, U, side], states, ctx.lengths,
+            kernel.Kept(*map(array, kept)), d_outputs, d_finals,
+            wants_dx=ctx.needs_input_grad[2],
         )  # fmt: skip
-        return None, *(
-            torch.from_numpy(d) if needed else None
-            for d, needed in zip([dx, *d_weights, *d_states], ctx.needs_input_grad[1:])
+        return (
+            None,
+            None,
+            *(
+                torch.from_numpy(d) if needed else None
+                for d, needed in zip([dx, *d_weights, *d_states], ctx.needs_input_grad[2:])
+            ),
         )

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 
-# So many bytes lie in the pool at most. A block that does not fit goes back to the system.
+# So many bytes lie in the pool at most.
 MOST = 2**28
 # Smaller blocks come from the allocator, which keeps them itself.
 LEAST = 2**20
@@ -45,5 +45,14 @@ def take(size):
 
 
 def give_back(block):
-    if block.nbytes + sum(other.nbytes for other in _free.copy().values()) <= MOST:
-        _free[id(block)] = block
+    """Keep a block; the oldest ones make room for it."""
+    if block.nbytes > MOST:
+        return
+    others = list(_free.copy().items())
+    held = block.nbytes + sum(other.nbytes for _, other in others)
+    for key, other in others:
+        if held <= MOST:
+            break
+        _free.pop(key, None)
+        held -= other.nbytes
+    _free[id(block)] = block
