@@ -124,7 +124,11 @@ def test_claims_are_seen_only_beyond_the_spread():
     assert "Reached sooner by MomentumLSTM (1)" in rest[0]
     assert "Never reached by SRLSTM" in rest[0]
     (seen, *_) = verdicts(results([*LSTM, *FAST]))
-    assert seen.endswith("**It holds**, in all cases.")
+    end = "**It holds so far**: yes for MomentumLSTM; not run: AdamLSTM, RMSPropLSTM, SRLSTM."
+    assert seen.endswith(end)
+    claim = claims.Claim("One is better", ("MomentumLSTM",), ("LSTM",))
+    (seen, *_) = claims.verdicts(results([*LSTM, *FAST]), [claim])
+    assert seen == "- One is better. **It holds**, in all cases."
     (against, *_) = verdicts(results([*LSTM, *SLOW]))
     assert "**It does not hold here**: the other way round: SRLSTM." in against
 

@@ -2,8 +2,8 @@
 # # A first model
 #
 # We classify handwritten digits that are read row by row, with Keras's LSTM as the
-# baseline. You need the extra `tasks` (for scikit-learn) and one backend. Everything here
-# runs in seconds.
+# baseline. The README's installation is enough: one backend and scikit-learn. Everything
+# here runs in seconds.
 #
 # ## 1. The data
 #

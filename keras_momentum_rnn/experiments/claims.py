@@ -61,6 +61,12 @@ def verdict(claim, found, lost, larger_is_better):
             group = compared(found[name], found[other], larger_is_better)
             groups["chance" if {name, other} <= set(lost) else group].append(pair)
     told = {group: pairs for group, pairs in groups.items() if pairs}
+    missing = [name for name in (*claim.better, *claim.than) if name not in found]
+    if missing and list(told) == ["seen"]:
+        return (
+            f"- {claim.text}. **It holds so far**: yes for {', '.join(told['seen'])}; not run: "
+            f"{', '.join(missing)}."
+        )
     if list(told) == ["seen"]:
         return f"- {claim.text}. **It holds**, in all cases."
     parts = [f"{GROUPS[group]} {', '.join(pairs)}" for group, pairs in told.items()]
