@@ -36,16 +36,16 @@ class Problem:
         Where W has no rows, x is the drive, and the states are the cell's own.
         They are operations that every derivative and transform knows.
         """
-        driven = W.shape[0] == 0
-        u = x if driven else x @ W if b is None else x @ W + b
+        if W.shape[0] == 0:
+            u, step = x, self.cell.recurrence(weights=[U, side])
+        else:
+            u, step = x @ W, self.cell.step_from_projection(weights=[U, side])
+        if b is not None:
+            u = u + b
         mask = None
         if self.lengths is not None:
             time = ops.arange(ops.shape(x)[1], dtype="int32")
             mask = time < ops.expand_dims(self.lengths, 1)
-        if driven:
-            step = self.cell.recurrence(weights=[U, side])
-        else:
-            step = self.cell.step_from_projection(weights=[U, side])
         outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=mask)
         return outputs, finals[: len(states)]
 
