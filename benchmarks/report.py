@@ -10,16 +10,15 @@ import argparse
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import speed_page
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from keras_momentum_rnn.presentation import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    VERMILION,
+    COLORS,
     markdown_table,
+    save_figures,
+    tidy,
     with_tables,
 )
 
@@ -34,15 +33,11 @@ OTHERS = {
     "quantised.json": ("quantised",),
     "streaming.json": ("streaming",),
 }
-# The cases of the table of training steps, and those whose ratios are drawn.
+# The cases of the table of training steps.
 SHOWN = ("main", "pmnist-128")
-DRAWN = ("main", "pmnist-128", "pmnist-256", "ptb", "orthogonal")
-COLORS = {
-    "the layer it replaces": BLUE,
-    "LSTM": ORANGE,
-    "RNN(LSTMCell)": VERMILION,
-    "released loop": GREEN,
-}
+MARKERS = "os^D"
+# The layers that are drawn over time steps, and their lines.
+SCALED_OVER = {"MomentumLSTM": "-", "AdamLSTM": "--"}
 
 
 def load(folder):
@@ -114,101 +109,99 @@ def times_text(rows, layer):
 
 
 def draw_ratios(found, path):
-    """Draw the ratio to each baseline by layer, with its quartiles: cases by backends."""
-    files = list(dict.fromkeys(file for file, _ in found))
-    cases = [case for case in DRAWN if any(key[1] == case for key in found)]
-    heights = [max(len(r["layers"]) for k, r in found.items() if k[1] == c) for c in cases]
-    figure, panels = plt.subplots(
-        len(cases),
-        len(files),
-        figsize=(2 + 3.6 * len(files), 2 + 0.9 * len(cases) + 0.22 * sum(heights)),
-        height_ratios=[height + 1 for height in heights],
-        layout="constrained",
-        squeeze=False,
-        sharex=True,
-        sharey="row",
-    )
-    entries = {}
-    for panel, key in zip(panels.T.flat, ((file, case) for file in files for case in cases)):
-        panel.set_title(" ".join(key), fontsize=10)
-        panel.axvline(1, color="black", lw=0.8)
-        panel.grid(axis="x", which="both", alpha=0.3)
-        if key in found:
-            draw_panel(panel, found[key]["layers"])
-            handles, labels = panel.get_legend_handles_labels()
-            entries |= dict(zip(labels, handles))
-    for panel in panels[:, 0]:
-        panel.invert_yaxis()
-    for panel in panels[-1]:
-        panel.set_xscale("log")
-        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.xaxis.set_major_formatter("{x:g}")
-        panel.xaxis.set_minor_formatter(NullFormatter())
-    title = "time of a training step, as a ratio to that of"
-    figure.legend(entries.values(), entries, title=title, loc="outside lower center", ncols=4)
-    figure.savefig(path, dpi=120)
+    """Draw the ratio to the layer that is replaced, with quartiles, by layer and backend."""
+    columns = [key for key in found if key[1] == "main"]
+    names = list(dict.fromkeys(row["layer"] for key in columns for row in found[key]["layers"]))
+    figure = Figure(figsize=(8, 1.6 + 0.3 * len(names)), layout="constrained")
+    axes, kinds = figure.subplots(), {}
+    for number, key in enumerate(columns):
+        for row in found[key]["layers"]:
+            ratio = speed_page.first_baseline(row)["ratio"]["training"]
+            middle, (low, high) = ratio["median"], ratio["quartiles"]
+            height = names.index(row["layer"]) + 0.22 * (number - (len(columns) - 1) / 2)
+            spread = [[middle - low], [high - middle]]
+            look = {"fmt": MARKERS[number % 4], "color": COLORS[number % 6], "ms": 5}
+            kinds[speed_page.head(found[key])] = axes.errorbar(
+                middle, height, xerr=spread, **look
+            )
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 5, 7)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("\u2190 faster    time of a training step, ratio    slower \u2192")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_title(f"Beside the layer it replaces, without the native kernel:\n{ranges(found)}")
+    axes.legend(kinds.values(), kinds, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    tidy(axes)
+    save_figures(path.parent, {path.name: figure})
 
 
-def draw_panel(panel, rows):
-    """Draw one case on one backend."""
-    named = {"keras.layers.RNN(LSTMCell)": "RNN(LSTMCell)", "released loop": "released loop"}
-    points = {}
-    for i, row in enumerate(rows):
-        for number, b in enumerate(row["baselines"]):
-            kind = named.get(b["layer"], "LSTM" if number else "the layer it replaces")
-            points.setdefault(kind, []).append((i, b["ratio"]["training"]))
-    for kind, found in points.items():
-        middle = [r["median"] for _, r in found]
-        spread = [
-            [r["median"] - r["quartiles"][0] for _, r in found],
-            [r["quartiles"][1] - r["median"] for _, r in found],
+def ranges(found):
+    """Return the least and the largest ratio of linear and of scaled rules, in words."""
+    told = []
+    for kind, starts in (
+        ("linear rules", ("Momentum", "NAG", "SR")),
+        ("Adam and RMSProp", ("Adam", "RMSProp")),
+    ):
+        ratios = [
+            speed_page.first_baseline(row)["ratio"]["training"]["median"]
+            for (_, case), results in found.items()
+            for row in results["layers"]
+            if case == "main" and row["layer"].startswith(starts)
         ]
-        numbers = [i for i, _ in found]
-        look = {"color": COLORS[kind], "label": kind, "fmt": "o", "ms": 4}
-        panel.errorbar(middle, numbers, xerr=spread, **look)
-    panel.set_yticks(range(len(rows)), [row["layer"] for row in rows], fontsize=8)
-    panel.set_ylim(-0.6, len(rows) - 0.4)
+        if ratios:
+            told.append(f"{kind} take {min(ratios):.2f} to {max(ratios):.2f} of its time")
+    return ", ".join(told).replace(" of its time, ", ", ")
 
 
 def draw_scaling(found, path):
-    """Draw time and memory of a training step over time and over units, by backend."""
-    files = dict.fromkeys(file for file, _ in found)
-    figure, panels = plt.subplots(
-        4, len(files), figsize=(4.2 * len(files), 12), layout="constrained", squeeze=False
+    """Draw time and memory of a training step over time steps, as ratios to the LSTM's."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    panels, longest = figure.subplots(1, 2), {}
+    backends = {file: speed_page.head(results) for (file, _), results in found.items()}
+    for number, file in enumerate(backends):
+        for axes, what in zip(panels, ("training", "peak")):
+            for layer, style in SCALED_OVER.items():
+                points = scaling(found, file, layer, what)
+                if points:
+                    look = {"color": COLORS[number % 6], "marker": MARKERS[number % 4]}
+                    name = f"{layer}, {backends[file]}"
+                    axes.plot(*zip(*points), style, ms=4, label=name, **look)
+                    longest.setdefault((layer, what), []).append(points[-1][1])
+    for axes, what in zip(panels, ("time of a training step", "memory of a training step")):
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set_xscale("log", base=2)
+        axes.set(xlabel="time steps", ylabel="ratio to the backend's LSTM", title=what)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set_ylim(0, None)
+        tidy(axes)
+    slowest = [
+        f"{layer} {min(found):.2f} to {max(found):.2f}"
+        for (layer, what), found in longest.items()
+        if what == "training"
+    ]
+    figure.suptitle(
+        "Time and memory as ratios to the LSTM's; time at the longest sequence:\n"
+        + ("; ".join(slowest) or "not measured")
     )
-    for column, file in enumerate(files):
-        for row, (size, what) in enumerate(
-            (size, what) for what in ("training", "peak") for size in ("time", "units")
-        ):
-            panel = panels[row, column]
-            for layer, points in scaling(found, file, size, what).items():
-                style = "--" if layer.startswith(("keras", "torch")) else "-"
-                panel.plot(*zip(*sorted(points)), style, marker="o", ms=4, label=layer)
-            panel.set_xscale("log", base=2)
-            panel.set_yscale("log")
-            panel.grid(alpha=0.3)
-            panel.set_xlabel({"time": "time steps", "units": "units"}[size])
-            panel.set_ylabel({"training": "ms a step of training", "peak": "MB a sample"}[what])
-            if row == 0:
-                panel.set_title(file)
-                panel.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    save_figures(path.parent, {path.name: figure})
 
 
-def scaling(found, file, size, what):
-    """Return [(size, number), ...] for each layer, over the cases that differ in one size."""
-    lines = {}
+def scaling(found, file, layer, what):
+    """Return [(time steps, ratio to the plain layer), ...], the shortest sequence first."""
+    points = {}
     for (name, case), results in found.items():
-        if name != file or not (case.startswith(size) or (size, case) == ("units", "main")):
-            continue
         for row in results["layers"]:
-            if row["layer"] not in ("MomentumLSTM", "AdamLSTM"):
-                continue
-            for one in (row, *row["baselines"]):
-                if one.get(what) and one["layer"].endswith("LSTM"):
-                    points = lines.setdefault(one["layer"], {})
-                    points.setdefault(results["case"][size], one[what])
-    return {layer: list(points.items()) for layer, points in lines.items()}
+            if name == file and case.startswith("time-") and row["layer"] == layer:
+                ratio = speed_page.first_baseline(row)["ratio"].get(what)
+                if ratio:
+                    ratio = ratio["median"] if what == "training" else ratio
+                    points[results["case"]["time"]] = ratio
+    return sorted(points.items())
 
 
 def all_tables(folder, found):

@@ -71,22 +71,25 @@ def speed_in_short(results, found):
         results: of `native.py`, by backends and cases.
         found: of `measure.py`, by files and cases.
     """
-    backends = [backend for backend in BACKENDS if backend in results]
-
-    def listed(layer, what):
-        rows = {b: results[b]["main"]["layers"][layer][what]["median"] for b in backends}
-        return ", ".join(f"{ratio:.2f} ({BACKENDS[b]})" for b, ratio in rows.items())
-
+    rows = []
+    for backend, name in BACKENDS.items():
+        if backend in results:
+            cells = [
+                f"{results[backend]['main']['layers'][layer][what]['median']:.2f}"
+                for layer in TWO
+                for what in ("ratio", "ratio_without")
+            ]
+            rows.append([name, *cells])
+    head = ["", *(t for n in TWO for t in (f"`{n}`, extra `cpu`", f"`{n}`, without"))]
     keras = [to_keras(found, file, "MomentumLSTM") for file, _ in found]
     times = next(text.partition("/")[2] for text in keras if text)
     return (
-        "With the extra `cpu`, a training step of `MomentumLSTM` takes "
-        f"{listed('MomentumLSTM', 'ratio')} of the time of the plain LSTM, and one of "
-        f"`AdamLSTM` {listed('AdamLSTM', 'ratio')}. Without that extra, `MomentumLSTM` takes "
-        f"{listed('MomentumLSTM', 'ratio_without')} and `AdamLSTM` "
-        f"{listed('AdamLSTM', 'ratio_without')}. The plain LSTM is Keras's, on PyTorch "
-        f"`torch.nn.LSTM`; Keras's own takes {times} times as long as `MomentumLSTM` there at "
-        "256 steps."
+        "Time of a training step on two CPU cores (128 steps, 128 units), divided by that of "
+        "the plain LSTM. Below 1 is faster than plain:\n\n"
+        f"{markdown_table(head, rows)}\n\n"
+        "The plain LSTM is Keras's; on PyTorch it is `torch.nn.LSTM`, since Keras's own takes "
+        f"{times} times as long as `MomentumLSTM` there (256 steps). No GPU has been "
+        "measured. Conditions, memory and more sizes: `docs/speed.md`."
     )
 
 
