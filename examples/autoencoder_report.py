@@ -50,7 +50,6 @@ LOW = 0.9
 # Errors that differ by less than this share are not told apart.
 ALIKE = 0.05
 COLORS = {"SGD": VERMILION, "CM": GREEN, "NAG": BLUE}
-STYLES = [":", "-.", "--", "-"]
 
 
 def report_of(results, notes=""):
@@ -235,21 +234,24 @@ def curves_figure(runs, settings):
     """Draw errors over updates, and the last ones over the largest momentum."""
     rows = best_runs(runs)
     momenta = sorted({run["momentum"] for run in rows if run["momentum"]})
-    figure = Figure(figsize=(12, 4.8), layout="constrained")
-    figure.suptitle(f"Deep autoencoder, {settings['dataset']}: squared error of an image")
+    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
+    figure.suptitle(f"Deep autoencoder, {settings['dataset']}: {finding(rows, settings)}")
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    best = best_of_methods(rows)
     for run in rows:
-        number = momenta.index(run["momentum"]) if run["momentum"] else -1
-        style = STYLES[number % len(STYLES)]
-        look = {"color": COLORS[run["method"]], "label": name_of(run)}
-        left.semilogy(*zip(*run["curve"]), style, **look)
+        if run is best[run["method"]]:
+            look = {"color": COLORS[run["method"]], "label": name_of(run), "zorder": 3}
+        else:
+            look = {"color": "0.8", "label": "_other momenta"}
+        left.semilogy(*zip(*run["curve"]), **look)
     low = settings["updates"] - settings["finish"]
     if max(momenta, default=0) > LOW:
         place = {"xycoords": ("data", "axes fraction"), "fontsize": 8}
         left.axvline(low, color="0.6", linewidth=0.8)
         left.annotate("low momentum", (low, 0.97), **place)
-    left.set(xlabel="update", title="on the way, with the best learning rate")
-    left.legend(frameon=False, ncols=2, fontsize=8)
+    left.set(xlabel="update", ylabel="squared error of an image")
+    left.set_title("on the way; grey: other momenta")
+    left.legend(frameon=False, ncols=2, fontsize=9)
     for method, aside in (("CM", -0.05), ("NAG", 0.05)):
         mine = {run["momentum"]: run["error"] for run in rows if run["method"] == method}
         here = [mine.get(momentum) for momentum in momenta]
@@ -271,10 +273,25 @@ def curves_figure(runs, settings):
     right.set(yscale="log", xlabel="largest momentum", title="at the end")
     right.set_xticks(range(len(momenta)), [f"{momentum:g}" for momentum in momenta])
     right.set_xlim(-0.4, len(momenta) - 0.6)  # both forms stand beside each other
-    right.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    right.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
     tidy(left)
     tidy(right)
     return figure
+
+
+def finding(rows, settings):
+    """Return the best error of each method, the least first."""
+    best = best_of_methods(rows)
+    told = ", ".join(f"{method} {number_of(run['error'])}" for method, run in best.items())
+    return f"best error after {settings['updates']:,} updates: {told}"
+
+
+def best_of_methods(rows):
+    """Return the best run of each method, the least error first."""
+    best = {}
+    for run in sorted(rows, key=final_error):
+        best.setdefault(run["method"], run)
+    return best
 
 
 def scales_figure(runs, dataset):
@@ -288,8 +305,9 @@ def scales_figure(runs, dataset):
     scales = sorted({*mine, *(TABLE_3 if dataset == "curves" else ())})
     axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
     axes.minorticks_off()
+    best = min(mine, key=mine.get)
     axes.set(
-        title=f"{dataset}: {name_of(runs[0])}",
+        title=f"{dataset}, {name_of(runs[0])}: the error is least at scale {best:g}",
         xlabel="scale of the initial weights",
         ylabel="squared error of an image",
     )

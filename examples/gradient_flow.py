@@ -148,7 +148,7 @@ def factor_error(model, images, labels):
     """Compare the norms with those of the product of D U alone, or return None.
 
     For h_{t+1} = tanh(g_{t+1} + h_t U), dL/dh_t = U D_{t+1} dL/dh_{t+1}, D the diagonal of
-    1 - h^2, whatever the drive g, so long as it does not depend on h.
+    1 - h^2, for any drive g that does not depend on h.
     """
     layer, readout = model.layers
     if not isinstance(layer, keras.layers.SimpleRNN | keras_momentum_rnn.RuleRNN):
@@ -175,25 +175,31 @@ def write(output, results):
     output.mkdir(parents=True, exist_ok=True)
     norms = {name: np.array(values) for name, values in results["norms"].items()}
     last = results["iterations"][-1]
-    digits = f"permuted 8x8 digits, {results['settings']['units']} units"
     curves = {f"{name}, start": values[0] for name, values in norms.items()}
     curves |= {f"{name}, {last} updates": values[-1] for name, values in norms.items()}
     figures = {
-        "start_and_end.png": plot_gradient_norms(
-            curves, title=f"Gradient of the loss by h at time t: {digits}"
-        ),
+        "start_and_end.png": plot_gradient_norms(curves, title=finding(norms, last)),
         "training.png": plot_gradient_norms(
             norms,
             results["iterations"],
-            title=f"Gradient of the loss by h at time t, in training: {digits}",
+            title=finding(norms, last),
         ),
     }
     write_json(output / "results.json", results)
     publish(output, report(results), figures)
 
 
+def finding(norms, updates):
+    """Return in which layers gradients vanish, at the start and at the end."""
+    lost = [
+        [name for name, v in norms.items() if v[i][0] / v[i][-1] < VANISHED] for i in (0, -1)
+    ]
+    start, end = (", ".join(names) or "no layer" for names in lost)
+    return f"Gradients vanish at the start in {start},\nafter {updates} updates in {end}"
+
+
 def report(results):
-    """Return what is seen, and why, in Markdown."""
+    """Return the findings and their reasons in Markdown."""
     last = results["iterations"][-1]
     rows = []
     for name, values in results["norms"].items():

@@ -161,7 +161,7 @@ def figures_of(content):
 
 
 def title(rows, best, task):
-    """Return what is seen at the end, in a few words."""
+    """Return the scores at the end in a few words."""
     scores = {m: statistics.fmean(map(last_score, rows[m, rate])) for m, rate in best.items()}
     order = sorted(scores, key=scores.get)
     ends = "; ".join(f"{method}: {scores[method]:.2g}" for method in order)

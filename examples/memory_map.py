@@ -158,7 +158,12 @@ def write(options, argv, shown, bits, states):
         },
     }
     options.output.mkdir(parents=True, exist_ok=True)
-    title = f"Memory over held-out text, {options.units} units, {options.epochs} epochs"
+    told = ", ".join(
+        f"{layer}'s {name} by {middle:.2f}"
+        for layer, row in results["pace"].items()
+        for name, (_, middle, _) in row.items()
+    )
+    title = f"A neuron moves in a step, of its standard deviation: {told}"
     figure = plot_memory_map(states, shown, title=title)
     save_figures(options.output, {"memory_map.png": figure})
     write_json(options.output / "results.json", results)

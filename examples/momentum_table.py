@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 from matplotlib.figure import Figure
 
+from keras_momentum_rnn.experiments.claims import OFF_CHANCE
 from keras_momentum_rnn.experiments.summary import layers, metric_curves, number, of_layer
 from keras_momentum_rnn.presentation import (
     BLUE,
@@ -23,6 +24,7 @@ from keras_momentum_rnn.tasks import sutskever2013
 # Of a plain network's momentum; Nesterov's form is drawn solid.
 COLORS = {0: "black", 0.9: ORANGE, 0.98: BLUE, 0.995: VERMILION}
 OTHERS = (GREEN, PURPLE, SKY_BLUE, VIOLET)
+GREY = "0.8"
 LINES = {"N": "-", "M": "--", "": ":"}
 # Losses that differ by no more do not tell one learning rate from another.
 NOISE = 0.05
@@ -120,7 +122,7 @@ def chosen_rate(losses):
     """Return the largest learning rate that no other beats by more than noise.
 
     Args:
-        losses: dict from learning rates to losses; of one alone, whatever it is.
+        losses: dict from learning rates to losses; a single rate is always chosen.
     """
     if len(losses) == 1:
         return next(iter(losses))
@@ -155,17 +157,51 @@ def errors_figure(results, found, paper):
         paper: dict from columns of Table 5 to errors after the paper's updates.
     """
     settings = results["settings"]
-    figure = Figure(figsize=(12.5, 4.8), layout="constrained")
-    figure.suptitle(f"{settings['task']}: {ERRORS[settings['metric']]}")
+    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure.suptitle(f"{settings['task']}: {finding(found, settings)}")
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     looks = looks_of(found)
+    if learned := learning(found, settings):
+        # What stays at a constant output's error is no finding: it stands behind the others.
+        looks |= {
+            r: {**looks[r], "color": GREY, "zorder": 1} for r in found if r not in learned
+        }
     draw_curves(left, results, found, looks)
     draw_ends(right, settings, found, looks, paper)
     tidy(left)
     tidy(right)
-    left.legend(frameon=False, fontsize=8)
-    right.legend(frameon=False, fontsize=8)
+    left.set_ylabel(ERRORS[settings["metric"]])
+    handles, labels = left.get_legend_handles_labels()
+    named = [label for label in labels if looks[row_of(label)]["color"] != GREY]
+    left.legend([handles[labels.index(n)] for n in named], named, frameon=False, fontsize=9)
+    right.legend(
+        frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+    )
     return figure
+
+
+def finding(found, settings):
+    """Return which row is best on test, beside outputs that do not depend on the input."""
+    errors = {row: test_error(runs, settings) for row, runs in found.items()}
+    errors = {row: error for row, error in errors.items() if error is not None}
+    if not errors:
+        return "every row diverged"
+    constant = settings["chance"][settings["metric"]]
+    best = min(errors, key=errors.get)
+    learned = learning(found, settings)
+    if not learned:
+        return "no row is better than a constant output"
+    return (
+        f"{len(learned)} of {len(errors)} rows learn; {best} comes to {number(errors[best])}, "
+        f"a constant output to {number(constant)}"
+    )
+
+
+def learning(found, settings):
+    """Return the rows that are better on test than a constant output."""
+    most = (1 - OFF_CHANCE) * settings["chance"][settings["metric"]]
+    errors = {row: test_error(runs, settings) for row, runs in found.items()}
+    return [row for row, error in errors.items() if error is not None and error <= most]
 
 
 def looks_of(found):
@@ -198,7 +234,7 @@ def draw_curves(axes, results, found, looks):
     if min(values, default=1) < max(values, default=1) / 50:
         # None wrong has a place too, below the least error that these samples can show.
         axes.set_yscale("symlog", linthresh=2 * least)
-    axes.set(xlabel="update", title="here, on validation; the line is chance")
+    axes.set(xlabel="update", title="here, on validation; grey: a constant output")
 
 
 def draw_ends(axes, settings, found, looks, paper):

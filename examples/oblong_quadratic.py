@@ -133,7 +133,10 @@ def trajectories_figure(paths, options):
         axes.plot(*path.T, color=color, label=method, marker=".", markersize=4, linewidth=1.3)
     axes.plot(0, 0, "k+", markersize=12, markeredgewidth=1.5, label="minimum")
     axes.set(xlabel="$w_1$, flat direction", ylabel="$w_2$, steep direction")
+    travel = {row["method"]: row["travel"] for row in summarise(paths)}
+    told = ", ".join(f"{name} {travel[name]:.1f}" for name in travel if "momentum" in name)
     axes.set_title(
+        f"Way along the steep direction: {told}\n"
         f"$f(w) = (w_1^2 + {options.curvature:g}\\, w_2^2) / 2$, {options.updates} updates, "
         f"learning rate {options.learning_rate:g}, momentum {options.momentum:g}"
     )

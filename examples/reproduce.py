@@ -193,15 +193,28 @@ def shortened(task, count):
     return dataclasses.replace(task, validation=task.validation[:count], test=task.test[:count])
 
 
+# Tasks in the words of a title; others stand under their name.
+TITLES = {
+    "adding": "Adding two marked numbers",
+    "characters": "The next character of Shakespeare",
+    "copying": "Repeating symbols after blanks",
+    "digits": "8x8 digits, pixel by pixel",
+    "mnist": "MNIST, pixel by pixel",
+    "speech": "The next frame of spoken digits",
+}
+
+
 def title(task):
-    """Return the task with what its name leaves open."""
+    """Return the task in words, with what its name leaves open."""
     told = [
-        f"{name} {value}"
+        f"{value:,} {'samples' if name == 'subset' else name}"
         for name, value in task.options.items()
-        if name in ("variant", "steps", "blanks", "subset") and value is not None
+        if name in ("steps", "blanks", "subset") and value is not None
     ]
-    permuted = ["permuted"] if task.options.get("permute") else []
-    return ", ".join([task.name, *permuted, *told])
+    variant = task.options.get("variant")
+    variant = [f"variant {variant}"] if variant else []
+    permuted = ["in a fixed random order"] if task.options.get("permute") else []
+    return ", ".join([TITLES.get(task.name, task.name), *permuted, *variant, *told])
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def remove_abandoned(folder):
 
 @contextlib.contextmanager
 def locked(path):
-    """Let one process at a time do what stands in the context.
+    """Let one process at a time run the code of the context.
 
     The system lets go of the lock of a process that was killed. On Windows nothing is locked.
 

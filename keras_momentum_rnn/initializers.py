@@ -1,8 +1,8 @@
 """Initializers of an LSTM's bias, of recurrent kernels, of sparse dense kernels, and of S.
 
-Those of skew-symmetric matrices S, for the recurrence of the orthogonal layers, each draw the
-packed numbers of an S of so many units, what stands above its diagonal, row by row: the shape
-is `(units (units - 1) / 2,)`, and units is read from it.
+S is the skew-symmetric matrix of an orthogonal layer. Its initializers draw it packed, as the
+numbers above its diagonal, row by row. They read units from the shape,
+`(units (units - 1) / 2,)`.
 """
 
 import math
@@ -115,8 +115,8 @@ class EchoState(SeededInitializer):
     W[:, j]: `fan_in` entries drawn from N(0, 1) at random places, the others 0
     ```
 
-    With tanh units, a radius below 1 forgets, one far above 1 is chaotic; slightly above 1 the
-    states oscillate, and gradients hardly explode.
+    With tanh units, a radius below 1 forgets and one far above 1 is chaotic. Slightly above 1
+    the states oscillate and gradients hardly explode.
 
     Args:
         fan_in: positive integer, units that feed a unit; all of them where there are fewer.
@@ -163,7 +163,7 @@ class EchoState(SeededInitializer):
 
 @register
 class SparseUnits(SeededInitializer):
-    """Sparse initialization of dense kernels: few incoming weights a unit, whatever its inputs.
+    """Sparse initialization of dense kernels: equally few incoming weights for each unit.
 
     ```
     W[:, j]: `connections` entries scale N(0, stddev^2) at random places, the others 0
@@ -347,8 +347,8 @@ class HaarSkew(SkewInitializer):
     S = log(R),  R ~ Haar(SO(units)),  angles in (-pi, pi)
     ```
 
-    S is dense. By Weyl's formula a uniform rotation has the angles of one, whatever its planes,
-    and planes of their own, uniform too; so are they drawn.
+    S is dense. The angles and the planes of a uniform rotation are independent (Weyl's
+    formula), so each is drawn from a uniform rotation of its own.
 
     Args:
         seed: int, or None for one drawn from Python's generator. Defaults to None.

@@ -10,8 +10,8 @@ DPI = 120
 # After Okabe and Ito.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY_BLUE = "#CC79A7", "#E69F00", "#56B4E9"
-# A seventh, beside theirs.
-VIOLET = "#7B3F9E"
+# Beside theirs.
+VIOLET, BROWN = "#7B3F9E", "#7A4A1E"
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE)
 
 

@@ -32,9 +32,9 @@ class Untracked:
 class RuleLayer(keras.layers.RNN):
     """A Keras recurrent layer whose cell has a momentum rule.
 
-    A subclass says which Keras layer it stands in for (`keras_layer`), whose arguments it
-    takes in Keras's order, its `family`, and which cell it runs (`cell_class`). The cell's
-    arguments can be read from the layer, as in Keras.
+    A subclass names the Keras layer that it replaces (`keras_layer`) and whose arguments it
+    takes in the same order, its `family`, and the cell that it runs (`cell_class`). The
+    cell's arguments can be read from the layer, as in Keras.
     """
 
     keras_layer: ClassVar[type[keras.layers.RNN]] = keras.layers.RNN
@@ -110,8 +110,8 @@ class RuleLayer(keras.layers.RNN):
         Args:
             mask: bool, whether the call has a mask.
             training: bool, as of the call.
-            slots: bool, whether its `initial_state` holds slots. Those of a stateful layer
-                go on from the call before, too.
+            slots: bool, whether its `initial_state` holds slots. A stateful layer also
+                keeps its slots from one call to the next.
             features: positive integer, the width of the input. Defaults to the width that
                 the layer was built for.
             transformed: bool, whether a transform of `torch.func`, such as `vmap`, acts on
@@ -121,7 +121,8 @@ class RuleLayer(keras.layers.RNN):
             A `keras_momentum_rnn.paths.Plan`: `path`, `reason` and how the path runs.
 
         Raises:
-            ValueError: if the path depends on the width of the input, and that is not known.
+            ValueError: if the path depends on the width of the input and the layer does not
+                know it yet.
 
         Example:
 
@@ -197,8 +198,8 @@ class RuleLayer(keras.layers.RNN):
     ) -> Any:
         """Run the sequence.
 
-        In place of `keras.layers.RNN.call`, which rounds every state to the compute dtype:
-        the slots stay exact from one call to the next.
+        This replaces `keras.layers.RNN.call`, which rounds every state to the compute dtype.
+        Here the slots stay exact from one call to the next.
         """
         cell = self.cell
         self._check_length(sequences)
@@ -230,7 +231,7 @@ class RuleLayer(keras.layers.RNN):
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         if mask is not None:
-            # What is masked may be anything, NaN too, and 0 times that is not 0.
+            # A masked value may be NaN, and 0 times NaN is not 0.
             sequences = ops.where(
                 ops.expand_dims(mask, -1), sequences, ops.zeros_like(sequences)
             )

@@ -1,7 +1,7 @@
 """Whatever stands in a file that the project reads back, one of three things happens.
 
 What the file held is made again from what is whole; or the run that it belongs to, and no
-other, begins anew; or the command ends and says which file it is and what to do. Hypothesis
+other, starts again; or the command ends and says which file it is and what to do. Hypothesis
 chooses the damage. Files of two commands that write at once are in `test_resuming.py`.
 """
 
@@ -235,7 +235,7 @@ def check_state(data):
         with told(folder / "state.npz") as said:
             run, found = resume(folder)
         assert not said.refused
-        assert "state.npz cannot be used, so this run begins anew." in said.text()
+        assert "state.npz cannot be used, so this run starts again." in said.text()
         assert run == whole
         np.testing.assert_array_equal(found, kernel)
 
@@ -366,7 +366,7 @@ def test_a_trial_that_would_go_on_from_damaged_weights_begins_anew(interrupted, 
     folder = shutil.copytree(interrupted[0], tmp_path / "search")
     for weights in folder.rglob("checkpoint.weights.h5"):
         weights.write_bytes(b"no weights")
-    with pytest.warns(UserWarning, match=r"trial_000. holds no whole weights: .* begins anew"):
+    with pytest.warns(UserWarning, match=r"trial_000. holds no whole weights: .* starts again"):
         results = search(folder, **OPTIONS)
     assert {row.status for row in results.rows} == {"COMPLETED"}
     assert [len(row.scores) for row in results.rows] == [1] * len(interrupted[1].rows)

@@ -203,15 +203,35 @@ def test_curves_are_means_over_seeds():
     assert tested.get_ylim() == (0, 7)  # one scale for both
 
 
-def test_pilots_of_one_row_have_its_colour_and_one_line_for_each_rate():
-    names = [
-        f"SimpleRNN {m} at {r:g}" for r in (1e-3, 1e-5, 1e-4) for m in ("0", "0.9N", "0.9M")
-    ]
-    looks = plots.styles(names)
-    assert len(set(looks.values())) == 9
-    assert len({color for color, _ in looks.values()}) == 3
-    assert looks["SimpleRNN 0 at 1e-05"][1] == looks["SimpleRNN 0.9M at 1e-05"][1] == ":"
-    assert plots.styles(["LSTM", "A at 1"])["LSTM"] == ("black", "-")
+def test_few_layers_stand_out_and_the_title_is_the_finding():
+    names = [f"arm{n}" for n in range(7)]
+    runs = [run(name, 0, [0.1], [0.1 * n]) for n, name in enumerate(names)]
+    found = results([*runs, run("LSTM", 0, [0.1], [0.05])])
+    ends = plots.last_values(found, "accuracy")
+    assert plots.shown(list(ends)) == ["arm6", "arm5", "arm4", "arm3", "LSTM"]
+    assert plots.finding(found, "accuracy", ends) == (
+        "arm6 ends at a test accuracy of 0.6, LSTM at 0.05"
+    )
+    assert "the last, arm0, at 0" in plots.finding(
+        results(runs), "accuracy", plots.last_values(results(runs), "accuracy")
+    )
+    figure = plots.score_figure(found, "title")
+    _, test = figure.axes
+    colors = {line.get_label(): line.get_color() for line in test.lines}
+    assert colors["arm0"] == colors["arm2"] == "0.8" and colors["LSTM"] == "black"
+    assert len({colors[name] for name in ("arm6", "arm5", "arm4", "arm3")}) == 4
+    told = {text.get_text() for text in test.texts}
+    assert told == {"arm6", "arm5", "arm4", "arm3", "LSTM", "3 others", "constant output"}
+    heights = sorted(text.get_position()[1] for text in test.texts)
+    assert min(np.diff(heights)) > 0.07  # no name covers another
+
+
+def test_a_picture_of_what_did_not_learn_says_so():
+    """Neither loss nor score is better than a constant output's."""
+    lost = results([run("GRU", 0, [0.1], [0.1])], constant={"accuracy": 0.1, "loss": 2.0})
+    title = plots.score_figure(lost, "title").get_suptitle()
+    assert title.startswith("No layer is distinguishable from a constant output\n")
+    assert "one seed" in title
 
 
 def test_heat_map_has_step_size_across_and_momentum_up():

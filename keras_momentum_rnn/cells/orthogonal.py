@@ -146,7 +146,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         """Return the packed S of the equation: how far Q has moved from its base.
 
         It is `recurrent_lr_multiplier` times what the weight `skew` has moved, with the
-        gradient of that weight alone: whatever the optimizer, its step is that many times
+        gradient of that weight alone: under any optimizer, its step is that many times
         as long, and depends on the gradient as it would for S.
         """
         moved = ops.convert_to_tensor(self.skew) - ops.convert_to_tensor(self.skew_origin)

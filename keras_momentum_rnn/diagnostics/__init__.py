@@ -1,4 +1,4 @@
-"""What goes on in a recurrent layer: gradients by h, states over time, learned time scales."""
+"""What happens in a recurrent layer: gradients by h, states over time, learned time scales."""
 
 from keras_momentum_rnn.diagnostics.gradients import gradient_norms
 from keras_momentum_rnn.diagnostics.plots import (

@@ -25,16 +25,16 @@ def gradient_norms(
     dL/dh_t = (dL/dh_t by the output at t) + (dh_{t+1}/dh_t)^T dL/dh_{t+1}
     ```
 
-    The derivative is total, through the outputs and all later steps, with the layer's other
-    states (c, the rule's slots) held. L is the loss of the batch, as it is minimised, and the
-    norm is that of the array `(batch, units)` of its derivatives, what the paper's Figure 2
-    shows. Under a loss that is a mean over samples it falls with the batch size, as
-    1 / sqrt(batch): compare batches of one size.
+    The derivative is total: it goes through the outputs and all later steps, with the layer's
+    other states (c, the rule's slots) held. L is the loss of the batch, as it is minimised.
+    The norm is that of its derivatives, an array `(batch, units)`, as in the paper's Figure 2.
+    If the loss is a mean over samples, the norm falls as 1 / sqrt(batch): compare batches of
+    one size.
 
-    A zero is added to h at every step, and the gradient by these zeros, taken in one backward
-    pass, is exact. For that the cell is stepped by a `keras.layers.RNN` in place of the
-    layer's own loop: under half-precision policies slots are rounded, too. Dropout is off.
-    Weights, states and seeds of the model stay as they are.
+    A zero is added to h at every step, and one backward pass gives the exact gradient by these
+    zeros. A `keras.layers.RNN` steps the cell for this, not the layer's own loop, so
+    half-precision policies round the slots, too. Dropout is off. Weights, states and seeds of
+    the model do not change.
 
     Args:
         model: a built model. While this runs, `layer.call` is replaced.
@@ -42,7 +42,7 @@ def gradient_norms(
         y: targets.
         layer: the recurrent layer, or its name if it is a layer of the model itself: ours or
             Keras's, or `keras.layers.RNN(cell)` of one cell whose first state is its output.
-            Of a wrapper, or a model in the model, give the layer inside, such as
+            For a wrapper, or a model in the model, pass the layer inside, such as
             `bidirectional.forward_layer`.
         loss: loss, as `compile` takes it for one output. Defaults to that of the compiled
             model, with its regularisation.
@@ -54,8 +54,8 @@ def gradient_norms(
 
     Raises:
         ValueError: if the model is not built or has no loss; if it has no such layer, or runs
-            it not once but several times; if the layer is no recurrent one, or h is not one
-            vector (`StackedRNNCells`, `ConvLSTM2D`).
+            it more than once; if the layer is not recurrent, or h is not one vector
+            (`StackedRNNCells`, `ConvLSTM2D`).
 
     Example:
 
@@ -73,8 +73,8 @@ def gradient_norms(
     layer = _layer_of(model, layer)
     if loss is None and (not model.compiled or model.loss is None):
         raise ValueError(
-            "`model` must be compiled with a loss, or `loss` be given. Received: a model "
-            f"{model.name!r} without, and loss=None"
+            "`model` must be compiled with a loss, or pass `loss`. Received: a model "
+            f"{model.name!r} without a loss, and loss=None"
         )
     loss = None if loss is None else keras.losses.get(loss)
     x, y = tree.map_structure(ops.convert_to_tensor, (x, y))

@@ -31,8 +31,8 @@ def plot_gradient_norms(
         title: string.
 
     Returns:
-        A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms that
-        are exactly 0 have no logarithm: they are left out.
+        A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms of
+        exactly 0 have no logarithm and are left out.
 
     Raises:
         ImportError: if matplotlib is not installed.
@@ -103,12 +103,12 @@ def plot_memory_map(
 ) -> "Figure":
     """Draw the memory of layers over time as the MCRM paper's Figure 7.
 
-    One row of the picture for each memory state: c, or h where there is no c; for a nested
-    LSTM its outer c and tanh of its inner c. On the left all neurons over time, red negative
-    and blue positive, from those that change most slowly to those that change most quickly. On
-    the right the first and the last of them. The pace of a neuron is its mean absolute change
-    in a step over its standard deviation; neurons that hardly move, with less than a tenth of
-    the largest standard deviation, are not picked for the right.
+    Each row of the picture is one memory state: c, or h where there is no c; for a nested
+    LSTM its outer c and tanh of its inner c. The left panel has all neurons over time, red
+    negative and blue positive, sorted from the slowest to the quickest. The right panel has
+    the slowest and the quickest few. The pace of a neuron is its mean absolute change in a
+    step, divided by its standard deviation. Neurons with less than a tenth of the largest
+    standard deviation hardly move, and are not picked for the right panel.
 
     Args:
         states: dict from the name of a layer to its `memory_map`.
@@ -122,8 +122,8 @@ def plot_memory_map(
 
     Raises:
         ImportError: if matplotlib is not installed.
-        ValueError: if `states` is empty, if the text is not as long as the states, or
-            `neurons` no positive integer.
+        ValueError: if `states` is empty, if the text is not as long as the states, or if
+            `neurons` is not a positive integer.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""A recurrent layer of one cell: is it one, and what does it start from?"""
+"""Checks of a recurrent layer of one cell, and its initial states."""
 
 import contextlib
 

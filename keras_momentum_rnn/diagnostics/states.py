@@ -29,7 +29,7 @@ def memory_map(
             cell. Dropout is off.
         x: inputs of the layer, `(batch, time, features)`.
         initial_state: as the layer takes it. Defaults to zeros, or to the states of a stateful
-            layer, which stay as they are.
+            layer, which do not change.
         mask: bool array `(batch, time)` or None. Where it is `False`, every state is held.
 
     Returns:
@@ -41,8 +41,8 @@ def memory_map(
         "state 1", ...; slots of rules of your own have the names that the rule gives them.
 
     Raises:
-        ValueError: if the layer is no recurrent one, is not built, or holds stacked cells, or
-            if `x` has not three dimensions.
+        ValueError: if the layer is not recurrent, is not built, or holds stacked cells, or if
+            `x` does not have three dimensions.
 
     Example:
 

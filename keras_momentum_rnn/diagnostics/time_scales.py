@@ -12,7 +12,7 @@ from keras_momentum_rnn.rules import LearnedMomentum
 
 
 def time_scales(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
-    """Return the numbers of a layer whose rule is `rules.LearnedMomentum`.
+    """Return what a layer with the rule `rules.LearnedMomentum` has learned.
 
     Args:
         layer: a built recurrent layer of ours.
@@ -23,7 +23,7 @@ def time_scales(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
         how many steps a momentum remembers: 1 / (1 - momentum).
 
     Raises:
-        ValueError: if the layer is no recurrent one, is not built, or has another rule.
+        ValueError: if the layer is not recurrent, is not built, or has another rule.
 
     Example:
 
@@ -48,13 +48,13 @@ def time_scales(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
 
 
 class TimeScales(keras.callbacks.Callback):
-    """Note the `time_scales` of a layer while it is trained, for `plot_time_scales`.
+    """Record the `time_scales` of a layer during training, for `plot_time_scales`.
 
     `found` is a dict from "start", "epoch 10", ... to what `time_scales` returned then.
 
     Args:
         layer: a layer of the model, whose rule is `rules.LearnedMomentum`.
-        every: positive integer, after how many epochs each. Defaults to 1.
+        every: positive integer, the epochs between two records. Defaults to 1.
 
     Example:
 

@@ -27,7 +27,7 @@ from keras_momentum_rnn.experiments.constant import constant_scores
 from keras_momentum_rnn.experiments.results_file import ResultsFile, surroundings
 from keras_momentum_rnn.tasks import Task
 
-# Seconds after which report and pictures are written again, while runs go on.
+# Seconds after which report and pictures are written again during the runs.
 REPORT_EVERY = 120
 
 SCHEMA = {
@@ -52,10 +52,10 @@ SCHEMA = {
         "recurrent_optimizer, that of S, where an orthogonal layer has one",
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
-        "diverged": "whether a loss that is no number ended it",
-        "curve": "shorter than the epochs of its setup if the run goes on later; "
+        "diverged": "whether a NaN or infinite loss ended it",
+        "curve": "shorter than the epochs of its setup if the run is not finished; "
         "for each epoch loss and scores of training, validation_... and test_..., "
-        "and seconds, those of training alone",
+        "and seconds, of training only",
     },
 }
 
@@ -70,7 +70,7 @@ class Comparison:
         seeds: int, how many runs of each.
         output: directory of the results.
         budget: dict, what the results file says of the budget.
-        title: str, of pictures and report.
+        title: str, of pictures and report, in words.
         command: str, the command line.
         devices: int, over how many the batches are divided. On PyTorch the program must run as
             one process for each, see `devices.start`; the best model of a stateful task then
@@ -114,7 +114,7 @@ class Comparison:
 
 
 def without_folders(value):
-    """Return an option of a task as it stands in a results file: of a path its last part."""
+    """Return an option of a task for a results file: only the last part of a path."""
     is_path = isinstance(value, str) and os.sep in value
     return Path(value).name if is_path else value
 
@@ -122,18 +122,18 @@ def without_folders(value):
 def compare(comparison: Comparison) -> dict[str, Any]:
     """Train what is not trained yet, and write results, pictures and report.
 
-    Where several processes train, as on several devices on PyTorch, each of them calls this.
-    The first one does all but the training, and tells the others what to train.
+    Where several processes train, as on several devices on PyTorch, each of them must call
+    this. The first one also writes the results, and tells the others what to train.
 
     Args:
         comparison: `Comparison`.
 
     Returns:
-        What results.json holds, see `SCHEMA`; None in other processes than the first.
+        What results.json holds, see `SCHEMA`; None in all processes but the first.
 
     Raises:
         ValueError: if the directory holds runs with other settings, or a results.json that
-            is no results file.
+            is not a results file.
         OSError: if a file cannot be written.
     """
     task, setups, output = comparison.task, comparison.setups, Path(comparison.output)
@@ -236,9 +236,9 @@ def completed(results):
 
 
 def keep_best(results):
-    """Copy the best model of all, if it was trained here and not only its record kept.
+    """Copy the best model of all, if its file is here.
 
-    A damaged one is told, and not copied: what stands in its place may still be whole.
+    A damaged file is reported and not copied, so an earlier whole copy stays.
     """
     best = results.content["best"]
     model = best and results.run_folder(best) / "best.keras"
@@ -249,7 +249,7 @@ def keep_best(results):
     except ValueError as error:
         print(
             escape(
-                f"{error}\nSo {results.folder / 'best.keras'} was not written anew. To train "
+                f"{error}\nSo {results.folder / 'best.keras'} was not updated. To train "
                 f"this model again, remove its run ({best['layer']}, seed {best['seed']}) from "
                 "results.json and repeat the command."
             )

@@ -57,7 +57,7 @@ def mean_target(task, symbols):
 
 
 class Constant(keras.layers.Layer):
-    """An output that is the same whatever the input.
+    """Return the same output for every input.
 
     Args:
         values: array (outputs,), or (steps, outputs) or (1, outputs) of sequences.

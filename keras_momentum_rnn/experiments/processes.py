@@ -58,7 +58,7 @@ class OwnPart:
         return len(self.whole)
 
     def batches(self, batch_size, **order):
-        """Return `Batches` of which each is a part of the one that all processes share.
+        """Return this process's part of the `Batches` that all processes share.
 
         Args:
             batch_size: int, of the whole batch.

@@ -49,7 +49,7 @@ def write(results, output, title, sections=(), claims=()):
 
 
 def notes(output):
-    """Return what stands in notes.md, as a section; an empty text if there is none."""
+    """Return notes.md as a section; an empty text if there is none."""
     path = Path(output) / "notes.md"
     if not path.exists():
         return ""

@@ -1,10 +1,10 @@
 """Runs that resume after a kill, one after another.
 
-All that a run needs to resume stands in one file, `state.npz`, which is replaced after every
-part of the run, an epoch or so: the variables of model and optimizer, the states of random
-generators among them, what callbacks remember, and what was measured so far. Where the order
-of samples depends on the seed and the part alone, a run that was killed ends as if it had not
-been.
+One file, `state.npz`, holds all that a run needs to resume. It is replaced after every part of
+the run, usually an epoch. It has the variables of model and optimizer, among them the states of
+random generators, what callbacks remember, and what was measured so far. If the order of
+samples depends only on the seed and the part, a killed run gives the same result as one that
+was not interrupted.
 """
 
 import json
@@ -78,10 +78,10 @@ def resumed(
     after=lambda: None,
     process=ALONE,
 ):
-    """Train a run, from where its state in a folder says that it was.
+    """Train a run from its last saved state.
 
-    A state of other settings, and one that cannot be read, is told and removed: the run then
-    begins anew.
+    A state that cannot be read, or that has other settings, is reported and removed. The run
+    then starts again.
 
     Args:
         run: dict, the run before it begins, which `part` fills in.
@@ -113,14 +113,14 @@ def resumed(
 
 
 def usable_state(path, model, depends, callbacks):
-    """Return what `read_state` does, or None; remove the folder of a file that is no use."""
+    """Return what `read_state` does, or None; remove the folder of an unusable file."""
     if not path.exists():
         return None
     try:
         return read_state(path, model, depends, callbacks)
     except Exception as error:  # a damaged file raises what it likes
         why = f"{type(error).__name__}: {error}"
-        print(escape(f"{path} cannot be used, so this run begins anew. {why}"))
+        print(escape(f"{path} cannot be used, so this run starts again. {why}"))
         shutil.rmtree(path.parent)
         return None
 

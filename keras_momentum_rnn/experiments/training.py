@@ -40,7 +40,7 @@ def train(
     """Train a run to its end or to an earlier epoch, and resume it where it was interrupted.
 
     Args:
-        run: dict, as `new_run` returns it, of which the rest is filled in.
+        run: dict, as `new_run` returns it; training fills in the rest.
         recipe: `tasks.Recipe` of the layer.
         task: `keras_momentum_rnn.tasks.Task`.
         folder: `Path`, for the run's state and its best model.
@@ -144,7 +144,7 @@ def note(run, task, metrics, model, callbacks, folder):
         }
         if folder is None:
             return
-        # As it was scored: with averages in place of the weights that training goes on from.
+        # As it was scored: with averages in place of the weights that training continues from.
         for callback in remembering(callbacks):
             callback.on_test_begin()
         with replaced(folder / "best.keras") as path:

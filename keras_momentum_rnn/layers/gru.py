@@ -18,7 +18,7 @@ __all__ = [
 
 @register
 class RuleGRU(RuleLayer):
-    """GRU whose input drive is turned by any momentum rule.
+    """GRU with any momentum rule on its input drive.
 
     ```
     u_t = x_t W + b                                 what the input brings
@@ -36,12 +36,12 @@ class RuleGRU(RuleLayer):
         rule: a `keras_momentum_rnn.rules.Rule`. The layer takes a copy of its own.
 
     Every other argument is that of `keras.layers.GRU`, with its meaning, position and
-    default. `use_cudnn=True` raises where no fused kernel serves.
+    default. `use_cudnn=True` raises a `ValueError` where no fused kernel can run the call.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
         initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
-            the rule's slots behind h; slots that are left out start at zero.
+            h and then the rule's slots. Slots that you leave out start at zero.
         mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
         training: bool, whether dropout acts.
 
@@ -51,7 +51,7 @@ class RuleGRU(RuleLayer):
         float32 (in float64 under that policy).
 
     Raises:
-        ValueError: if an argument is out of its range, naming the range and the value.
+        ValueError: if an argument is out of its range. The message has the range and the value.
 
     Example:
 

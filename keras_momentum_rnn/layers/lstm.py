@@ -22,7 +22,7 @@ __all__ = [
 
 @register
 class RuleLSTM(RuleLayer):
-    """LSTM whose input drive is turned by any momentum rule.
+    """LSTM with any momentum rule on its input drive.
 
     ```
     u_t = x_t W + b                                 what the input brings
@@ -40,23 +40,23 @@ class RuleLSTM(RuleLayer):
             does, with `unit_forget_bias` its forget gate at 1. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
-    default. `use_cudnn=True` raises where no fused kernel serves.
+    default. `use_cudnn=True` raises a `ValueError` where no fused kernel can run the call.
 
     Call arguments:
         sequences: tensor `(batch, time, features)`.
         initial_state: list of the cell's states [h, c], each `(batch, units)`, or of all
-            states, the rule's slots behind them; slots that are left out start at zero.
+            states: h, c and then the rule's slots. Slots that you leave out start at zero.
         mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
         training: bool, whether dropout acts.
 
     Returns:
         As `keras.layers.LSTM`: h at the last step `(batch, units)`, or at every step
         `(batch, time, units)` with `return_sequences`; then, with `return_state`, h, c and
-        the rule's slots. The slots are in float32 (in float64 under that policy): half
+        the rule's slots. The slots are in float32 (in float64 under that policy), since half
         precision would stall a velocity.
 
     Raises:
-        ValueError: if an argument is out of its range, naming the range and the value.
+        ValueError: if an argument is out of its range. The message has the range and the value.
 
     Example:
 
@@ -91,7 +91,8 @@ class MomentumLSTM(RuleLSTM):
 
     Args:
         units: positive integer.
-        momentum: float, at least 0; a warning from 1 on, where v grows. Defaults to 0.6.
+        momentum: float, at least 0. From 1 on v grows without bound, and a warning says so.
+            Defaults to 0.6.
         step_size: float above 0. Defaults to 0.6.
         use_recurrent_bias: bool; with `True` it is the cell released with the paper.
 
@@ -107,7 +108,7 @@ class MomentumLSTM(RuleLSTM):
     (2, 10, 4)
 
     Reference: Nguyen et al. (2020), equation 9. For Penn Treebank the paper sets
-    `momentum=0.0, step_size=0.6`: its gain there is that of a scaled input.
+    `momentum=0.0, step_size=0.6`: its gain there comes from the scaled input alone.
     """
 
     cell_class = cells.MomentumLSTMCell
@@ -169,7 +170,7 @@ class SRLSTM(RuleLSTM):
     ```
 
     States: [h, c, y, t]. The minus is as printed there: at `step_size=1, restart_period=1`
-    it is the plain LSTM with W and b of the other sign.
+    it is the plain LSTM with W and b negated.
 
     Args:
         units: positive integer.

@@ -24,7 +24,7 @@ __all__ = [
 
 @register
 class RuleDTRIV(RuleLayer):
-    """Orthogonal layer whose input drive is turned by any momentum rule.
+    """Orthogonal layer with any momentum rule on its input drive.
 
     ```
     u_t = x_t W [+ b]                               what the input brings
@@ -35,19 +35,18 @@ class RuleDTRIV(RuleLayer):
 
     Q is always orthogonal, so multiplying by it never shrinks or blows up h. S is stored
     packed, as the `units (units - 1) / 2` numbers above its diagonal, row by row. With
-    `parametrization="cayley"`, `Q = base (I + S)^-1 (I - S)`. Q is computed once per call, in
-    float32 at least, as is the product h Q in half precision.
+    `parametrization="cayley"`, `Q = base (I + S)^-1 (I - S)`. Q is computed once per call. Q
+    and the product h Q are in float32 at least, in half precision too.
 
-    Dynamic trivialisation: with `rebase_every=K` Q becomes the base after every K calls in
-    training, and S counts from there, starting at zero. The outputs and the optimizer's
-    moments stay as they are; what changes is where later steps of S move Q. The base moves
-    inside the training step: you need no callback, and a saved model continues where it
-    stopped. A model that calls the layer twice in an update counts two.
+    Dynamic trivialisation: with `rebase_every=K`, Q becomes the new base after every K calls
+    in training, and S counts from zero again. The outputs and the optimizer's moments do not
+    change; only the direction in which later steps of S move Q does. The base moves inside
+    the training step: you need no callback, and a saved model continues where it stopped. A
+    model that calls the layer twice in one update counts two calls.
 
-    The optimizer's step on S: `recurrent_lr_multiplier=m` makes it m times as long under any
-    optimizer, as if S had its own optimizer of the same kind with m times the learning rate.
-    For one of another kind, use `keras.optimizers.MultiOptimizer`, where Keras has it
-    (3.15 does, 3.10 does not), and leave m at 1:
+    Learning rate of S: with `recurrent_lr_multiplier=m`, any optimizer makes m times as long
+    a step on S, as with m times the learning rate. To give S another kind of optimizer, leave
+    m at 1 and use `keras.optimizers.MultiOptimizer` (Keras 3.15 has it, 3.10 does not):
 
     ```python
     of_skew = keras.optimizers.RMSprop(2e-4)
@@ -55,13 +54,12 @@ class RuleDTRIV(RuleLayer):
     model.compile(keras.optimizers.MultiOptimizer(choice), "mse")
     ```
 
-    Each of its optimizers clips the gradients of its own weights alone.
+    Each of the optimizers then clips only the gradients of its own weights.
 
-    `recurrent_regularizer` penalises S, as it counts from the last base, not Q. Decoupled
-    weight decay (`weight_decay` of an optimizer) acts on the weight `skew`: without
-    `rebase_every` it draws Q towards the base, with it towards nowhere in particular, since
-    `skew` goes on counting; there keep S out by
-    `optimizer.exclude_from_weight_decay(var_names=["skew"])`.
+    `recurrent_regularizer` penalises S counted from the last base, not Q. Decoupled weight
+    decay (`weight_decay` of an optimizer) acts on the weight `skew`. Without `rebase_every` it
+    draws Q towards the base. With `rebase_every` it has no meaning, since `skew` is never
+    reset: turn it off by `optimizer.exclude_from_weight_decay(var_names=["skew"])`.
 
     Args:
         units: positive integer, the width of h.
@@ -88,7 +86,7 @@ class RuleDTRIV(RuleLayer):
     Call arguments:
         sequences: tensor `(batch, time, features)`.
         initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
-            the rule's slots behind h; slots that are left out start at zero.
+            h and then the rule's slots. Slots that you leave out start at zero.
         mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
         training: bool, whether dropout acts and the call counts for `rebase_every`.
 
@@ -98,7 +96,8 @@ class RuleDTRIV(RuleLayer):
         float32 (in float64 under that policy).
 
     Raises:
-        ValueError: if an argument is out of its range, naming the range and the value, or is
+        ValueError: if an argument is out of its range, with the range and the value in the
+            message, or is
             one of SimpleRNN that has no meaning here.
 
     Weights: `cell.kernel` W `(features, units)`, `cell.skew`, S packed, over
@@ -121,8 +120,8 @@ class RuleDTRIV(RuleLayer):
         "Trivializations for gradient-based optimization on manifolds"; Lezcano-Casado and
         Martinez-Rubio (2019), "Cheap orthogonal constraints in neural networks". Their code
         changes the base between updates, sets S to zero and keeps the optimizer's moments;
-        here S counts on from another origin, which is the same. One Newton-Schulz step on
-        Q, which they do not take, keeps rounding from adding up.
+        here S keeps its value and its origin moves, which is equivalent. Unlike theirs, Q gets
+        one Newton-Schulz step, which keeps rounding from adding up.
     """
 
     keras_layer = keras.layers.SimpleRNN

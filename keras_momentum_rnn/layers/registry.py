@@ -12,7 +12,7 @@ KERAS_LAYERS = ("SimpleRNN", "LSTM", "GRU")
 def available_layers() -> dict[str, type[keras.layers.RNN]]:
     """Return the recurrent layers by name: those of Keras, and ours.
 
-    Each class of ours says which Keras layer it stands in for (`keras_layer`), its cell
+    Each class of ours names the Keras layer that it replaces (`keras_layer`), its cell
     (`cell_class`), its `family`, its rule (`rule_class`, None where it takes any), and the
     `hyperparameters` that a search may choose.
 

@@ -18,7 +18,7 @@ __all__ = [
 
 @register
 class RuleRNN(RuleLayer):
-    """Elman layer whose input drive is turned by any momentum rule.
+    """Elman layer (`SimpleRNN`) with any momentum rule on its input drive.
 
     ```
     u_t = x_t W + b                                 what the input brings
@@ -47,7 +47,7 @@ class RuleRNN(RuleLayer):
     Call arguments:
         sequences: tensor `(batch, time, features)`.
         initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
-            the rule's slots behind h; slots that are left out start at zero.
+            h and then the rule's slots. Slots that you leave out start at zero.
         mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
         training: bool, whether dropout acts.
 
@@ -57,7 +57,7 @@ class RuleRNN(RuleLayer):
         float32 (in float64 under that policy).
 
     Raises:
-        ValueError: if an argument is out of its range, naming the range and the value.
+        ValueError: if an argument is out of its range. The message has the range and the value.
 
     Example:
 

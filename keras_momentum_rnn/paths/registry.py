@@ -34,8 +34,8 @@ class Kernel:
         backends, devices, dtypes: tuples of those of `Call`.
         recurrences: tuple of names, or None for any cell.
         rule_kinds: tuple of those of `Call`.
-        learned_rules: "all" or "constant": of which rules gradients reach the weights;
-            "constant" are linear ones with the same numbers at every step.
+        learned_rules: the rules whose own weights get a gradient, "all" or "constant": linear
+            rules with the same numbers at every step.
         transforms: bool, whether function transforms of PyTorch can pass through it.
         fused: bool, whether it is a fused kernel of the backend.
         in_steps: bool, whether it is a loop over the cell's own steps.

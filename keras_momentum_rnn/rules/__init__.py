@@ -11,7 +11,7 @@ A rule says by its class which fast paths can run it:
 - `LinearRule`: the drive is a linear combination of the inputs so far. The input itself can be
   filtered, and a fused kernel can do the rest.
 - `ScaledRule`: a linear velocity over the root of a running second moment, as in Adam.
-- `Rule`: anything else. It is stepped.
+- `Rule`: anything else. It runs step by step.
 """
 
 from keras_momentum_rnn.rules.learned import LearnedMomentum

@@ -1,4 +1,4 @@
-"""A rule whose numbers are weights."""
+"""A rule whose momentum and step size are weights."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ SMALLEST_MOMENTUM = 2.0**-24
 
 @register
 class LearnedMomentum(LinearRule):
-    """Heavy-ball momentum whose numbers are learned.
+    """Heavy-ball momentum whose momentum and step size are learned.
 
     ```
     mu = sigmoid(a)                          a: the weight `momentum_logit`
@@ -30,14 +30,14 @@ class LearnedMomentum(LinearRule):
     The layer starts as one with `HeavyBall(momentum, step_size)`. From there the optimizer
     moves a and c as any other weight. mu stays between 0 and 1, s above 0.
 
-    With `tied`, a constant input drives v to softplus(c) u, whatever mu is: a slower unit is
+    With `tied`, a constant input drives v to softplus(c) u for every mu: a slower unit is
     not a louder one.
 
     Args:
         momentum: float in [0, 1), the first mu. A sigmoid is never 0, so 0 becomes 2^-24,
-            which changes the drive by less than float32 rounds it. From there it takes
-            thousands of updates to a momentum that can be seen: start at 0.05 to learn one.
-            Defaults to 0.6.
+            too little to change a drive in float32. From there it takes thousands of
+            updates to reach a noticeable momentum: start at 0.05 to learn one. Defaults
+            to 0.6.
         step_size: float above 0, the first s. Defaults to 0.6.
         per: `"scalar"`, one mu and one s; `"gate"`, one for each gate of the cell; or
             `"unit"`, one for each number of the drive, of every gate and unit. Defaults to
@@ -47,13 +47,13 @@ class LearnedMomentum(LinearRule):
             logarithm of its time scale 1 / (1 - mu). s starts at `step_size`; with `tied`,
             softplus(c) starts at step_size / (1 - momentum). Defaults to `None`: each mu
             starts at `momentum`.
-        seed: int, of the draw by `spread`, or None. Defaults to `None`.
+        seed: int, for the random start by `spread`, or None. Defaults to `None`.
 
     Slots: the velocity v, as wide as the drive.
 
     Weights: `momentum_logit` and `step_size_raw`, of shape `()`, `(gates,)` or
-    `(gates * units,)`. To learn one of them, set `trainable = False` of the other, an
-    attribute of `layer.cell.rule`, before compiling. Weight decay would draw mu to 0.5
+    `(gates * units,)`. To learn only one of them, set `trainable = False` on the other,
+    an attribute of `layer.cell.rule`, before compiling. Weight decay would draw mu to 0.5
     and softplus(c) to 0.69. Keep it off before training:
     `optimizer.exclude_from_weight_decay(var_names=LearnedMomentum.weight_names)`.
 

@@ -36,8 +36,8 @@ class HeavyBall(LinearRule):
     With `momentum=0, step_size=1` the drive is `u_t` itself: the plain cell.
 
     Args:
-        momentum: float, at least 0; a warning from 1 on, where the velocity grows.
-            Defaults to 0.6.
+        momentum: float, at least 0. From 1 on the velocity grows without bound, and a
+            warning says so. Defaults to 0.6.
         step_size: float above 0. Defaults to 0.6.
 
     Slots: the velocity v, as wide as the drive.

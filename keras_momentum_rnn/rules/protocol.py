@@ -1,4 +1,4 @@
-"""What every rule says of itself, and the two kinds that have fast paths."""
+"""The base class of rules, and the two kinds that have fast paths."""
 
 import inspect
 import warnings
@@ -74,7 +74,7 @@ class Rule:
         """Take one step.
 
         Args:
-            u: tensor `(batch, width)`, what this step brings.
+            u: tensor `(batch, width)`, the input term of this step.
             slots: list of tensors `(batch, slot size)`, zero at the start of a sequence.
 
         Returns:
@@ -141,7 +141,7 @@ class Rule:
 
 
 def named_slots(self, width):
-    """Give names to the slots of a rule that lists their widths, as rules once did."""
+    """Name the slots of a rule that has the former `slot_sizes`, a list of widths."""
     return {f"slot {i}": size for i, size in enumerate(self.slot_sizes(width))}
 
 

@@ -17,8 +17,8 @@ class AveragedSGD(keras.callbacks.Callback):
     ```
 
     v_e is the validation score after epoch e, w_k the trained weights. Every evaluation, in
-    `fit` or with this callback, sees a in place of w; training goes on from w. `apply` ends
-    with a. Merity et al. (2018) train so with plain SGD, and the paper's language models
+    `fit` or with this callback, sees a in place of w; training continues from w. `apply` ends
+    with a. Merity et al. (2018) train like this with plain SGD, and the paper's language models
     follow them.
 
     Args:
@@ -88,7 +88,7 @@ class AveragedSGD(keras.callbacks.Callback):
             weight.assign(ops.copy(average))
 
     def state(self) -> dict[str, Any]:
-        """Return what a run needs to go on from here, as a dict of NumPy arrays and numbers."""
+        """Return what a run needs to resume here: a dict of NumPy arrays and numbers."""
         averages = [ops.convert_to_numpy(a) for a in self.averages]
         return {"values": list(self.values), "updates": self.updates, "averages": averages}
 

@@ -154,17 +154,17 @@ class TiedEmbedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class Carried(keras.layers.Layer):
-    """A recurrent layer whose states go on from one batch to the next.
+    """Carry the states of a recurrent layer from one batch to the next.
 
     The states are weights that are not trained, since Keras's stateful layers lose theirs in
     `fit` on JAX and raise on PyTorch. Gradients stop at them. `ResetStates` sets them to zero.
 
-    With weight dropout the layer runs with entries of its recurrent kernel dropped, the same at
-    all steps of a call, and the others divided by what is left; in training alone, and with
-    gradients by the kept ones only.
+    With weight dropout, entries of the recurrent kernel are dropped in training, the same at
+    all steps of a call, and the others are divided by the share that is kept. Only the kept
+    ones get a gradient.
 
     Args:
-        layer: a recurrent layer, ours or Keras's, of which a copy is run, with
+        layer: a recurrent layer, ours or Keras's. A copy of it runs, with
             `return_sequences` and `return_state`.
         weight_dropout: float in [0, 1). The layer's cell must have a `recurrent_kernel`; in a
             nested cell it is that of the shell.

@@ -178,14 +178,14 @@ class Recipe:
 
 
 def as_json(value):
-    """Return an argument as it stands in results.json: of an object its class and config."""
+    """Return an argument as results.json has it: an object as its class and config."""
     if hasattr(value, "get_config"):
         return {"class": type(value).__name__, **value.get_config()}
     return value
 
 
 class LookAhead(keras.callbacks.Callback):
-    """Let Nesterov's form go on, in a further `fit`, from where the one before looked ahead."""
+    """Let Nesterov's form continue in another `fit` from where the last one looked ahead."""
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self.model.optimizer.resume_variable_values(self.model.trainable_variables)

@@ -1,4 +1,4 @@
-"""Long series cut into windows, of which each is to tell the next value."""
+"""Long series cut into windows, to predict the value after each."""
 
 import numpy as np
 
@@ -60,8 +60,8 @@ def values_of(name):
 def windows(values, window, validation):
     """Return windows and the values after them, of training, validation and test, a dict.
 
-    The last fifth of the series is for test, and of the rest the last share for validation. No
-    value that validation or test asks for stands in what comes before.
+    The last fifth of the series is for test, and the last share of the rest for validation. No
+    target of validation or test is seen in an earlier part.
 
     Args:
         values: array (time,), longer than all windows together.

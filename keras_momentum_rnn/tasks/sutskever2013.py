@@ -6,7 +6,7 @@ UPDATES = 50_000
 SEEDS = 4
 # Section 4.2: each result is that of the best of them, which is not printed.
 LEARNING_RATES = (1e-3, 1e-4, 1e-5, 1e-6)
-# Section 4.2: momentum in the first updates, whatever it is later.
+# Section 4.2: momentum in the first updates, for every later momentum.
 WARM_UP = (1000, 0.9)
 # Table 4: the standard deviation of the input kernel.
 INPUT_SCALES = {"adding": 0.001, "multiplication": 0.001, "memory5": 0.1, "memory20": 0.1}

@@ -16,7 +16,7 @@ class Batches(keras.utils.PyDataset):
     """The batches of one epoch after another, for `fit`, `evaluate` and `predict`.
 
     Batch i of an epoch is a function of the epoch's number and i alone: a training run that
-    goes on from epoch k sees what an uninterrupted one would have. Keras does not say which
+    resumes at epoch k sees what an uninterrupted one would have seen. Keras does not say which
     epoch it reads, calls `on_epoch_end` once too often where it builds a model, and shuffles:
     `Task.fit` has the callback `Epochs` count them, and `shuffle=False`.
 
@@ -229,7 +229,7 @@ class Task:
         chance_means: str, one sentence that says what chance is.
         return_sequences: bool, whether there is a target at every step: so must the last
             recurrent layer be.
-        stateful: bool, whether a batch goes on where the one before ended. `model` carries
+        stateful: bool, whether a batch continues where the one before ended. `model` carries
             the states; the layers themselves are not stateful.
         new_metrics: function that returns a list of new Keras metrics, which `compile` takes.
         build: function of layers and options that returns a model, see `model`.
@@ -362,9 +362,9 @@ def sequence_model(input_shape, outputs, symbols=None, mask_value=None):
     Args:
         input_shape: shape of one sample.
         outputs: int, width of the read-out, at every step where the last layer returns all.
-        symbols: int, or None. Then the inputs are integers below it, which the layers get
-            one-hot.
-        mask_value: float, or None. Then steps of which all features have it are masked.
+        symbols: int, or None. If given, the inputs are integers below it, and the layers get
+            them one-hot.
+        mask_value: float, or None. A step is masked if all of its features have this value.
     """
 
     def build(layers, **options):

@@ -44,8 +44,8 @@ def paper_trials(layers: Layers, tasks: Sequence[str] | None = None) -> list[dic
     """Return the papers' settings of some layers, as first trials of a search.
 
     Args:
-        layers: list of layers, each a class or its name. Those of which the paper gives no
-            hyperparameters have no part in the result.
+        layers: list of layers, each a class or its name. Layers for which the paper gives no
+            hyperparameters are left out.
         tasks: list of tasks, of `"mnist"`, `"pmnist"`, `"timit"`, `"ptb"`, `"copying_1k"`,
             `"copying_2k"`, `"adding"`. Defaults to all.
 

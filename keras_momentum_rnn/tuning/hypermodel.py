@@ -22,18 +22,19 @@ TASKS = {
 
 
 class MomentumHyperModel(keras_tuner.HyperModel):
-    """Recurrent layers under a head, their kind and hyperparameters left to a search.
+    """Build recurrent layers under a head; a search chooses their kind and hyperparameters.
 
     The model is `depth` layers of `suggest_layer`, each followed by dropout, and the head.
     It is compiled with Adam. With a depth of 1 the hyperparameters have plain names
     (`momentum`); where several depths are searched, those of layer i begin with `"i/"`.
 
-    What is searched is a list of choices or an interval (low, high); one value is fixed.
+    Give a list of choices or an interval (low, high) to search a hyperparameter, or one value
+    to fix it.
 
     Args:
         input_shape: tuple (time, features); time may be `None`.
         head: positive integer, the classes or the values to predict, for a `Dense` layer; or
-            a Keras layer, of which each model gets a copy. A head for classification gives
+            a Keras layer; each model gets a copy of it. A head for classification must return
             logits.
         task: `"classification"`, of integer labels, or `"regression"`. Defaults to
             `"classification"`.
@@ -51,7 +52,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
     - `clipnorm`: above 0, or `None` for no clipping. Defaults to 1.
 
     Raises:
-        ValueError: if an argument is out of its range, naming the range and the value.
+        ValueError: if an argument is out of its range. The message has the range and the value.
 
     Example:
 

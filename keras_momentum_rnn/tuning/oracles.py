@@ -35,7 +35,7 @@ class Oracle:
 
 
 def is_new(values):
-    """Return whether a trial starts anew: Hyperband also has those that go on from another."""
+    """Return whether a trial starts from scratch: some of Hyperband's continue another."""
     return "tuner/trial_id" not in values
 
 
@@ -51,7 +51,7 @@ class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
     """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
 
     keras-tuner does not save the numbers that it starts its search of the model from, so after
-    an interruption it would go on with other trials.
+    an interruption it would draw other trials.
     """
 
     def populate_space(self, trial_id):

@@ -38,11 +38,11 @@ class Tuner:
 
 
 class PlainTuner(Tuner, keras_tuner.Tuner):
-    """RandomSearch, BayesianOptimization and GridSearch, which differ in the oracle alone."""
+    """RandomSearch, BayesianOptimization and GridSearch, which differ only in the oracle."""
 
 
 class HyperbandTuner(Tuner, keras_tuner.Hyperband):
-    """Hyperband, which also goes on training from an earlier trial's weights."""
+    """Hyperband, which also continues training from an earlier trial's weights."""
 
     def __init__(self, oracle, **kwargs):
         # Hyperband's own constructor makes an oracle, and nothing else.
@@ -51,7 +51,7 @@ class HyperbandTuner(Tuner, keras_tuner.Hyperband):
     def run_trial(self, trial, *args, **kwargs):
         earlier = trial.hyperparameters.values.get("tuner/trial_id")
         if earlier and (why := self.unreadable(earlier)):
-            warnings.warn(f"{why} So trial {trial.trial_id} begins anew.", stacklevel=2)
+            warnings.warn(f"{why} So trial {trial.trial_id} starts again.", stacklevel=2)
             trial = from_its_beginning(trial)
         return super().run_trial(trial, *args, **kwargs)
 
@@ -60,7 +60,7 @@ class HyperbandTuner(Tuner, keras_tuner.Hyperband):
         return super().load_model(from_its_beginning(trial))
 
     def unreadable(self, trial_id):
-        """Return why no trial can go on from a trial's weights, or an empty text."""
+        """Return why no trial can continue from a trial's weights, or an empty text."""
         folder = Path(self.get_trial_dir(trial_id))
         try:
             json.loads((folder / "build_config.json").read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ class HyperbandTuner(Tuner, keras_tuner.Hyperband):
 
 
 def from_its_beginning(trial):
-    """Return a copy of a trial that goes on from no other."""
+    """Return a copy of a trial that continues no other trial."""
     trial = copy.deepcopy(trial)
     if trial.hyperparameters.values.pop("tuner/trial_id", None) is not None:
         trial.hyperparameters.values["tuner/initial_epoch"] = 0
@@ -96,31 +96,31 @@ def tune(
     verbose: int = 1,
     **fit: Any,
 ) -> Results:
-    """Search, and write what was found.
+    """Run a hyperparameter search and save its results.
 
-    Prints a line for each trial that ends, with the best score so far. After an interruption
-    the same call goes on: finished trials are kept, the one that was interrupted runs again. A
-    failed trial (NaN loss, out of memory) is recorded as failed, and the search goes on. So is
-    a trial whose process was killed three times.
+    Prints a line for each trial that ends, with the best score so far. If a search is
+    interrupted, repeat the call: it keeps the finished trials and runs the interrupted one
+    again. A failed trial (NaN loss, out of memory) is recorded as failed, and the search
+    continues. So is a trial whose process was killed three times.
 
     `directory` receives results.csv and results.json (all trials), best.keras (the best epoch
-    of the best trial), search.json, from which a search goes on, and keras-tuner's own files in
+    of the best trial), search.json, from which a search resumes, and keras-tuner's own files in
     the folder `trials`.
 
     Where keras-tuner's variables KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and
     KERASTUNER_ORACLE_PORT are set, this process is the chief or a worker of a distributed
-    search. A worker's process ends here; the chief's goes on when all trials have ended.
+    search. A worker's process ends in this call; the chief returns when all trials have ended.
 
     Args:
         hypermodel: `MomentumHyperModel`, any `keras_tuner.HyperModel`, or a function of `hp`
             that returns a compiled model.
         x: training data, as for `model.fit`.
         y: the targets, as for `model.fit`.
-        directory: path of the search. What is there must be of the same search.
+        directory: path of the search. It must be new, empty, or hold the same search.
         strategy: `"random"`, `"hyperband"`, `"bayesian"` or `"grid"`. Defaults to `"random"`.
             A grid has the choices of every list, and ten values of every interval.
-        max_trials: positive integer; of a finished search it may be raised, to go on.
-            Defaults to 20; for a grid to all its points; Hyperband's follow from `epochs`.
+        max_trials: positive integer. Raise it to continue a finished search. Defaults to 20;
+            for a grid, to all its points; Hyperband derives it from `epochs`.
         epochs: positive integer, the epochs of a trial, the most in Hyperband. Defaults to 20.
         executions: positive integer, how often each trial is trained, with seeds `seed`,
             `seed + 1`, ... Its score is the mean. Defaults to 1.
@@ -141,7 +141,7 @@ def tune(
 
     Raises:
         ValueError: if an argument is out of its range, or `directory` holds another search.
-        RuntimeError: if every trial broke. The files are written all the same.
+        RuntimeError: if every trial failed. The files are still written.
 
     Example:
 
@@ -269,8 +269,9 @@ def finish(tuner):
     except Exception as error:  # a damaged file raises what it likes
         folder = tuner.get_trial_dir(results.best.trial)
         warnings.warn(
-            f"{folder} holds no whole weights, so best.keras was not written anew; if there is "
-            f"one, it is that of an earlier call. All else is whole. {one_line(error)}",
+            f"{folder} holds no whole weights, so best.keras was not updated; if there is "
+            f"one, it is that of an earlier call. All other files are up to date. "
+            f"{one_line(error)}",
             stacklevel=3,
         )
         return results

@@ -25,10 +25,10 @@ def suggest_layer(
 ) -> Any:
     """Return a recurrent layer whose kind, width and hyperparameters a search chooses.
 
-    The hyperparameter `layer` says which one; under it stand the hyperparameters of the layers
-    that take them. Layers share them: `momentum` is one hyperparameter, active for every layer
-    that has a momentum. The search sees `beta` as `beta_logit`, `log(beta / (1 - beta))`, a
-    scale that resolves 0.01 and 0.999 alike, and for a `rebase_every` of `None` a 0.
+    The hyperparameter `layer` chooses the kind. Layers share the others: `momentum` is one
+    hyperparameter, active for every layer that has a momentum. The search sees `beta` as
+    `beta_logit`, `log(beta / (1 - beta))`, a scale that resolves 0.01 and 0.999 equally well,
+    and a `rebase_every` of `None` as 0.
 
     Args:
         hp: `keras_tuner.HyperParameters`.
@@ -37,21 +37,21 @@ def suggest_layer(
         units: positive integer, a list of them, or an interval (low, high) of them.
         prefix: text put before the names, with a slash: give each layer of a stack its own.
             Defaults to `""`: no prefix.
-        **arguments: any argument of the layers, handed on to those that take it:
+        **arguments: any argument of the layers, passed to those that take it:
             `return_sequences=True`, `formulation="released"`, `rule=...`. A hyperparameter
             is a list of choices, an interval (low, high) or one value. Unless given,
             `momentum`, `step_size`, `beta`, `restart_period`, `parametrization` and
             `rebase_every` have the range that the rule or the cell declares as `search` in
-            its `hyperparameters`; the others, as `epsilon`, are not searched. A `rule` that is
-            a class, as `rules.LearnedMomentum`, is searched: its hyperparameters become those
-            of the layers that take a rule.
+            its `hyperparameters`; others, such as `epsilon`, are not searched. Pass a class as
+            `rule`, such as `rules.LearnedMomentum`, to search its hyperparameters in the
+            layers that take a rule.
 
     Returns:
         The layer, or `None` where `hp` is in a conditional scope that is not active.
 
     Raises:
-        ValueError: if a range is empty or leaves its domain, a layer is unknown, or an
-            argument is one of no layer.
+        ValueError: if a range is empty or leaves its domain, a layer is unknown, or no layer
+            takes an argument.
 
     Example:
 

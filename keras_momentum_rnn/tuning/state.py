@@ -1,11 +1,11 @@
-"""The state of a search on the disk, so that an interrupted search can go on.
+"""The state of a search on the disk, so that an interrupted search can resume.
 
 search.json                   settings, and keras-tuner's state when the last trial ended
 trials/                       keras-tuner's files; only the weights in them are read again
 trials/trial_07/record.json   attempts, executions and error of a trial
 
 keras-tuner writes its own state in place and in several steps, so a kill can leave it torn.
-search.json is replaced as a whole: a search always goes on from the end of a trial.
+search.json is replaced as a whole: a search always resumes from the end of a trial.
 """
 
 import contextlib
