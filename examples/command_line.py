@@ -19,7 +19,7 @@ RESUMES = "Interrupted. Repeat the command to resume from here."
 
 @contextlib.contextmanager
 def ending(interrupted=RESUMES):
-    """End the process with a message, not a traceback, where a command cannot go on."""
+    """End the process with a message, not a traceback, where a command cannot continue."""
     try:
         yield
     except KeyboardInterrupt:
@@ -29,7 +29,7 @@ def ending(interrupted=RESUMES):
 
 
 def run_example(script, argv, parse, command):
-    """Parse the arguments of an example and run it, or end with a message if it cannot go on.
+    """Parse the arguments of an example and run it; if it cannot continue, end with a message.
 
     Args:
         script: its file.

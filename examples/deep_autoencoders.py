@@ -5,17 +5,17 @@
     python examples/deep_autoencoders.py --methods NAG --momenta 0.9 --scales 0.25 0.5 1 2 4
 
 The experiments of Sutskever, Martens, Dahl and Hinton (2013), section 3. `curves`, the default,
-are images that are drawn; `mnist` is read by tensorflow-datasets from `--data-dir`, and
-downloaded there if it is missing (for which it needs TensorFlow, whichever backend trains);
+are drawn images; `mnist` is read by tensorflow-datasets from `--data-dir`, and
+downloaded there if it is missing (this needs TensorFlow, on every backend);
 `faces` are read from `--data`: a .npy file with an array (images, 625), or the .mat file of
 Hinton and Salakhutdinov (2006), whose first 103,500 images are used.
 
 Each method, SGD, CM and NAG, with each largest momentum, runs once for each learning rate, from
 the same weights and with the same batches. Momentum follows the paper's equation 5 up to its
 largest, and is at most 0.9 in the last updates (`--finish`). The paper's equation has steps of
-250 updates and its runs 750,000: in a short run `--period` is shorter, as large momenta would
-never be reached. Two that are not are one run, and refused. A run whose loss is no number ends
-there, and counts as the worst.
+250 updates and its runs 750,000. In a short run large momenta would never be reached, so
+`--period` is shorter. Two momenta that are both out of reach would give the same run, and are
+refused. A run with a NaN or infinite loss ends there, and counts as the worst.
 
 Errors are the paper's: squared errors summed over pixels, the mean over training images. They
 are measured at w, not at the look-ahead. The output directory receives report.md, which has

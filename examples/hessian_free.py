@@ -10,7 +10,7 @@ HF as Martens (2010) has it, and NAG.
 
 Every run begins with the same weights as the others of its seed and has the same CPU time for
 its updates, of all threads; compiling and evaluating do not count. The results that are
-committed are those of JAX; on another backend the methods' costs have another ratio.
+committed are those of JAX; on other backends the methods' relative costs differ.
 
 The output directory receives report.md, curves.png and results.json, which holds:
 
@@ -20,7 +20,7 @@ The output directory receives report.md, curves.png and results.json, which hold
               cg_steps, rows (samples in gradients and in products), diverged, load (average of
               the machine at the end), and curve, a list of [seconds, updates, score]
 
-After an interruption the same command resumes. A file notes.md in the output directory becomes
+If interrupted, repeat the command to resume. A file notes.md in the output directory becomes
 part of the report.
 """
 

@@ -1,21 +1,21 @@
-"""Is a momentum worth learning? LSTMs whose rule learns its numbers, or has them fixed.
+"""Is a momentum worth learning? LSTMs whose rule learns its momentum, or has it fixed.
 
     python examples/learned_momentum.py adding
     python examples/learned_momentum.py digits --arms fixed unit spread --seeds 3
 
 `adding`: 100 steps, 2,000 updates of 32 new sequences, Adam 2e-3. `digits`: the 8x8 digits
 of scikit-learn, one pixel a step, 25 epochs, RMSprop 2e-3. 32 units, gradients clipped to a
-norm of 1, momentum and step size 0.6 at the start. The arms differ in the rule alone:
+norm of 1, momentum and step size 0.6 at the start. The arms differ only in the rule:
 
 - `LSTM` has none, `fixed` has heavy ball; that of `fixed_louder` has the medians of what
   `gate` learned on the digits, 0.65 and 0.72;
 - `scalar`, `gate`, `unit` learn one momentum and step size, one for each gate, or one for each
-  gate of each unit; of `unit_momentum` and `unit_step_size` the other stays;
+  gate of each unit; `unit_momentum` and `unit_step_size` learn only one of the two;
 - `spread` learns as `unit`, from momenta between 0.05 and 0.98 that are spread over time
   scales, the step size tied to them; `spread_fixed` keeps what it drew.
 
-All arms are run with one seed before the next seed begins. After an interruption the same
-command goes on. The output directory receives report.md with the number of updates that each
+All arms run with one seed before the next seed begins. If interrupted, repeat the command to
+resume. The output directory receives report.md with the number of updates that each
 run took, losses.png, time_scales.png and results.json.
 """
 

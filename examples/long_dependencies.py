@@ -15,20 +15,20 @@ momentum 0, 0.9, 0.98 or 0.995, in Nesterov's form (N) and the classical one (M)
 Other layers start and learn in the same way: `--layers` with every momentum, those of
 `--beside` with the first one alone.
 
-The learning rate of each row is the one of `--learning-rates` whose validation loss is least
-after `--pilot` updates, or the largest of those within 5 % of it: where nothing has left
-chance, noise would choose, and a larger rate gets further in the longer run. The same command
-trains these pilots first, in the folder `pilot` of its output, and tells there what a shorter
-pilot would have chosen. With one rate there is none. The default, a tenth of the paper's
-updates, is what our runs of 6000 asked for: at too large a rate all was lost by update 2000,
-1000 after momentum rises, and the row that learned to add was off chance by 4500.
+The learning rate of each row is the largest of `--learning-rates` whose validation loss after
+`--pilot` updates is within 5 % of the least. Among losses that close, noise would choose, and
+a larger rate gets further in the longer run. The same command trains these pilots first, in the
+folder `pilot` of its output. Their report says what a shorter pilot would have chosen. With one
+rate there is no pilot. The default is a tenth of the paper's updates. In our runs of 6000, too
+large a rate failed by update 2000, 1000 after momentum rises, and the row that learned to add
+was better than chance by 4500.
 
 Several tasks each have a folder in the output, and their runs of seed 0 come before seed 1.
 
-Score and report are as those of examples/reproduce.py, whose runner this
-uses: the output directory receives report.md with Table 5 beside ours, table5.png, losses.png,
-score.png and results.json. After an interruption the same command goes on. Layers, momenta,
-forms and seeds may be added later; other settings may not change.
+Score and report are those of examples/reproduce.py. The output directory receives report.md,
+with Table 5 beside ours, table5.png, losses.png, score.png and results.json. If interrupted,
+repeat the command to resume. You may add layers, momenta, forms and seeds later; other settings
+may not change.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def parse(argv):
     add("--layers", nargs="+", choices=list(ready_layers()), default=["SimpleRNN"],
         help="what to train")  # fmt: skip
     add("--beside", nargs="+", choices=list(ready_layers()), default=[],
-        help="what to train with the first momentum and form alone")  # fmt: skip
+        help="what to train with only the first momentum and form")  # fmt: skip
     add("--momenta", nargs="+", type=float, default=MOMENTA, help="of the optimizer")
     add("--forms", nargs="+", choices=["N", "M"], default=["N", "M"], help="of momentum")
     add("--learning-rates", nargs="+", type=positive(float), default=rates, help="to try")

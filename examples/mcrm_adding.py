@@ -4,14 +4,13 @@
     python examples/mcrm_adding.py --layers LSTM MCRM --seeds 2
 
 The adding problem of Mohamed and Claudel (2018), Table 1: five layers of about 95,000 weights
-each, 60 epochs of 1,563 updates with Adam. AdamLSTM and RMSPropLSTM, of which the paper knows
-nothing, learn beside them exactly as its LSTM does.
+each, 60 epochs of 1,563 updates with Adam. AdamLSTM and RMSPropLSTM, which the paper does not
+have, train with the settings of its LSTM.
 
-All layers make `--at-once` epochs before the first one goes on, so that they stand side by side
-long before the end: on one core of a CPU a seed takes about 12 hours on JAX. After an
-interruption the same command goes on. Layers, seeds and epochs at once may change later. Score
-and report are as those of examples/reproduce.py; the output directory
-receives report.md, losses.png and results.json.
+A seed takes about 12 hours on one CPU core with JAX. So the layers take turns, `--at-once`
+epochs each, and can be compared long before the end. If interrupted, repeat the command to
+resume. Layers, seeds and epochs at once may change later. Score and report are those of
+examples/reproduce.py; the output directory receives report.md, losses.png and results.json.
 """
 
 import dataclasses

@@ -6,19 +6,19 @@
 
 `digits`, the default, is the set of 8x8 images that scikit-learn bundles: 64 steps, nothing to
 download. `mnist` has 784 steps; tensorflow-datasets reads it from `--data-dir` and downloads
-it there if it is missing (for which it needs TensorFlow, whichever backend trains; on PyTorch
-keras.layers.LSTM is very slow at that length). With `--permute` the pixels of every image come
+it there if it is missing. This needs TensorFlow, on every backend. On PyTorch,
+keras.layers.LSTM is very slow at that length. With `--permute` the pixels of every image come
 in one fixed random order.
 
-All layers are treated alike. Each stands in the same model, pixels -> layer(units) ->
-Dense(10), with its library defaults; each has the same optimizer, the same number of updates
-and, for one seed, the same batches in the same order. The last sixth of the training images is
-held out for validation: it gives the epoch whose model is tested, the epoch at which a layer
-reaches the LSTM's best, and the best model.
+All layers are treated alike: the same model, pixels -> layer(units) -> Dense(10), with the
+layer's defaults, the same optimizer and number of updates and, for one seed, the same batches
+in the same order. The last sixth of the training images is held out for validation. It chooses
+the epoch whose model is tested and the best model, and shows when a layer reaches the LSTM's
+best.
 
 The output directory receives report.md, losses.png, score.png, best.keras and results.json,
-whose schema is `keras_momentum_rnn.experiments.comparison.SCHEMA`. After an interruption the
-same command goes on from the last finished epoch. Layers and seeds may be added later; other
+whose schema is `keras_momentum_rnn.experiments.comparison.SCHEMA`. If interrupted, repeat
+the command: it resumes from the last finished epoch. You may add layers and seeds later; other
 settings may not change. `examples/reproduce.py` does the same for all tasks of the papers, with
 the papers' numbers.
 """

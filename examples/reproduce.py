@@ -1,19 +1,20 @@
-"""Do the layers do what the papers say? One command trains them and writes a report.
+"""Do the papers' results hold? One command trains the layers and writes a report.
 
     python examples/reproduce.py digits
     python examples/reproduce.py adding --layers LSTM MCRM --seeds 5
     python examples/reproduce.py pmnist --budget paper --units 256 --layers LSTM AdamLSTM
     python examples/reproduce.py digits --ablation --layers MomentumLSTM
 
-`--budget small` ends within 15 minutes on two cores: few units, few updates, the same for all
-layers, which differ in their own numbers alone: those that a paper has for the task, else the
-layer's defaults. `--budget paper` takes each layer's recipe, which needs a GPU and days.
-`--set` gives options of the task, as `keras_momentum_rnn.tasks.load` takes them.
+`--budget small` takes minutes to about three quarters of an hour on two cores, by task. It has
+few units and updates, the same for all layers. The layers differ only in their
+hyperparameters: a paper's for the task, or the defaults. `--budget paper` takes each layer's
+recipe, which needs a GPU and days. `--set` gives options of the task, as
+`keras_momentum_rnn.tasks.load` takes them.
 
 The score of a run is that of the test set at the epoch that is best on validation. The output
 directory receives report.md, losses.png, score.png, best.keras and results.json, whose schema
-is `keras_momentum_rnn.experiments.comparison.SCHEMA`. After an interruption the same command
-goes on. Layers and seeds may be added later, and join the results; other settings may not
+is `keras_momentum_rnn.experiments.comparison.SCHEMA`. If interrupted, repeat the command
+to resume. You may add layers and seeds later; they join the results. Other settings may not
 change. A file notes.md in the output directory becomes part of the report.
 """
 

@@ -4,14 +4,14 @@
     python examples/tune_layer.py --strategy bayesian --trials 80 --output runs/bayesian
 
 The data is the set of 8x8 images that scikit-learn bundles, read in steps of `--pixels`
-pixels, row by row. The first trials give every layer its defaults, so that none is left out;
-the others are drawn from the search space, layer, width, learning rate and the layer's own
-hyperparameters at once. Of the training images 256 are held out and decide;
-the test images are used once, by the winner, after the search.
+pixels, row by row. The first trials give every layer its defaults, so that none is left out.
+The others vary layer, width, learning rate and the layer's own hyperparameters together. 256 of
+the training images are held out and choose the winner. Only the winner sees the test images,
+once, after the search.
 
 The output directory receives what `keras_momentum_rnn.tuning.tune` writes, results.csv and
-results.json (all trials) and best.keras, and table.txt, the table. After an interruption the
-same command goes on.
+results.json (all trials) and best.keras, and table.txt, the table. If interrupted, repeat
+the command to resume.
 """
 
 import inspect

@@ -196,7 +196,8 @@ def test_curves_are_means_over_seeds():
     validation, test = figure.axes
     drawn = {line.get_label(): line.get_ydata() for line in validation.lines}
     np.testing.assert_allclose(drawn["LSTM"], [0.2, 0.4, 0.3])
-    np.testing.assert_allclose(test.lines[0].get_ydata(), [0.5, 0.5, 0.75])
+    tests = {line.get_label(): line.get_ydata() for line in test.lines}
+    np.testing.assert_allclose(tests["MomentumLSTM"], [0.5, 0.5, 0.75])
     losses, tested = plots.losses_figure(results([*LSTM, *FAST]), "title").axes
     np.testing.assert_allclose(losses.lines[0].get_ydata(), [1, 1 / 2, 1 / 3])
     losses.set_ylim(0, 7)

@@ -22,15 +22,15 @@ from keras_momentum_rnn.rules import Rule
 class RuleCell:
     """Mixin of a recurrent cell: one step is project, then rule, then recurrence.
 
-    `u = project(x)` is what the input brings, `rule.update(u, slots)` turns it into the
+    `u = project(x)` is the input term, `rule.update(u, slots)` turns it into the
     drive, and `recurrence()` is the cell's own equation, driven by it. Only the last knows
     h, so a layer may compute the first two for all times at once. The states are the cell's
     own, h first, then the rule's slots.
 
-    A cell that extends one of Keras names it (`keras_cell`) and says how many `gates` wide
-    the drive is. Any other extends `keras.layers.Layer`, creates `kernel`, `bias` and its
-    other weights in `build`, and says what Keras's cell would: `own_states` and, where the
-    drive is not `gates` times as wide as h, `drive_width`. Both give `recurrence`.
+    A cell that extends one of Keras names it (`keras_cell`) and sets `gates`, how many times
+    as wide as h the drive is. Any other cell extends `keras.layers.Layer`, creates `kernel`,
+    `bias` and its other weights in `build`, and implements `own_states` and, where the drive
+    is not `gates` times as wide as h, `drive_width`. Both kinds implement `recurrence`.
     """
 
     keras_cell: ClassVar[type[keras.layers.Layer] | None] = None
@@ -43,7 +43,7 @@ class RuleCell:
     other_defaults: ClassVar = {}
     # What a search may choose beside the rule's hyperparameters.
     hyperparameters: ClassVar[dict] = {}
-    # The name of its equation among `paths.registry.RECURRENCES`, or None: it is stepped then.
+    # Its equation's name among `paths.registry.RECURRENCES`; None if it only runs in steps.
     recurrence_name = None
     # Whether the drive is the rule's of W x + b, so that a linear rule may filter x instead.
     drive_from_input = True
@@ -98,7 +98,7 @@ class RuleCell:
         self.rule.build_for(self.add_weight, self.drive_width, self.gates, self.slot_dtype)
 
     def add_weight(self, *args: Any, **kwargs: Any) -> keras.Variable:
-        """Add a weight that is read as it is stored: each use says which dtype it takes."""
+        """Add a weight without autocasting: each use casts it to the dtype that it needs."""
         return super().add_weight(*args, **{"autocast": False, **kwargs})
 
     @property

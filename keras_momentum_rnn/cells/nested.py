@@ -15,7 +15,7 @@ from keras_momentum_rnn.rules import Rule, register
 class NestedCell(RuleLSTMCell):
     """The gates of an LSTM around a memory, any Keras cell of as many units.
 
-    A subclass says which cell the memory is where none is given (`memory_class`).
+    A subclass names the default cell of the memory (`memory_class`).
     """
 
     memory_class = None
@@ -88,7 +88,7 @@ class NestedCell(RuleLSTMCell):
                 return [ops.cast(s, self.compute_dtype) for s in states]
 
             return called
-        # What Keras does around a cell's `call`, and slicing there, takes longer than a step.
+        # Calling a Keras cell, with its checks and slices, takes longer than the step itself.
         own = self._memory_weights() if weights is None else weights[2:]
         kernel, bias, recurrent_kernel, recurrent_bias = own
         project = self._product(kernel, bias, None, self.compute_dtype)

@@ -29,8 +29,8 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     """Cell of `RuleDTRIV`, which gives equation and arguments.
 
     A bare cell in `keras.layers.RNN` or `keras.layers.StackedRNNCells` computes Q at every
-    step, which is as exact and much slower, and never changes its base: `rebase_every` is
-    the layer's. Call arguments and what Keras's RNN rounds: see `RuleLSTMCell`; the states
+    step, which is as exact but much slower, and never changes its base: only the layer has
+    `rebase_every`. Call arguments and what Keras's RNN rounds: see `RuleLSTMCell`; the states
     are [h, slots].
 
     Args: those of `RuleDTRIV` but for `rebase_every` and what `keras.layers.RNN` takes.
@@ -44,7 +44,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     base: keras.Variable
     skew_origin: keras.Variable
     calls_at_base: keras.Variable
-    # It has none but modrelu, which is in the equation.
+    # Its only activation is modrelu, which is part of the equation.
     standard_activations = True
     left_out = ("activation", "recurrent_constraint")
     other_defaults: ClassVar = {
@@ -84,7 +84,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         shape = (packed_size(self.units),)
         on_skew = None if self.recurrent_regularizer is None else _OnDisplacement(self)
-        # What moves alone, with no gradient, and what is kept of it where devices share work.
+        # Not trained, but assigned in the forward pass; one replica's value counts for all.
         still = {"trainable": False, "aggregation": "only_first_replica"}
         self.kernel = self.add_weight(
             shape=(input_shape[-1], self.units),
@@ -161,20 +161,20 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
         Args:
             portable: bool, whether to compute it by operations that every file format has.
         """
-        # PyTorch assigns to the base where it stands; a backward pass may still need it.
+        # PyTorch assigns to the base in place; a backward pass may still need the old value.
         base = ops.copy(ops.convert_to_tensor(self.base))
         skew = unpacked(self.displacement(), self.units)
         return rotation(base, skew, self.parametrization, portable)
 
     def fix_matrix(self) -> None:
-        """Compute Q now, for all calls: the weights are not to change any more."""
+        """Compute Q once for all calls; the weights must not change afterwards."""
         self.fixed_matrix = ops.convert_to_numpy(self.recurrent_matrix())
 
     def rebase(self, every: int) -> None:
-        """Count a call in training; when `every` are over, let Q be the base, and S zero.
+        """Count a call in training; after `every` calls, make Q the base and S zero.
 
-        Q stays as it is, and so does the weight `skew`, whose optimizer knows nothing of
-        this: S counts from `skew_origin` from now on.
+        Neither Q nor the weight `skew` changes, so its optimizer is not affected: S counts
+        from `skew_origin` from now on.
         """
         calls, base, skew, origin = (
             ops.convert_to_tensor(v)
@@ -230,7 +230,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
 
 
 class _OnDisplacement(keras.regularizers.Regularizer):
-    """Penalises S, and not the weight that it is counted with."""
+    """Penalise S, not the weight `skew` that it is computed from."""
 
     def __init__(self, cell):
         self.cell = cell

@@ -146,7 +146,7 @@ def filtered_by_element(mu, s, u, first):
 
 
 def chunk_coefficients(coefficients, t):
-    """Return what a chunk's x and the v before it count for in its v.
+    """Return the weights of a chunk's x, and of the v before it, in its v.
 
     Args:
         coefficients: as of `filtered`.

@@ -91,7 +91,7 @@ def stock_layer(cell, features):
         return_sequences=True,
         return_state=True,
         dtype=cell.compute_dtype,
-        kernel_initializer="zeros",  # each call brings weights of its own
+        kernel_initializer="zeros",  # each call passes its own weights
         recurrent_initializer="zeros",
     )
     layer.build((None, None, features))

@@ -9,7 +9,7 @@ from keras import ops
 
 def compacted(x, mask):
     """Return x with each sample's unmasked steps first, in their order, and their number."""
-    # Sorting by distinct numbers keeps the order, whichever way a backend sorts.
+    # Sorting distinct numbers keeps the order, however a backend sorts.
     length = ops.shape(x)[1]
     time = ops.arange(length, dtype="int32")
     order = ops.argsort(time + length * ops.cast(ops.logical_not(mask), "int32"), axis=1)

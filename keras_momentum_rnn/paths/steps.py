@@ -105,7 +105,7 @@ def _scan(step, xs, states, all_outputs, rematerialise):
         return jax.lax.scan(body, states, xs)
 
     states, length = list(states), jax.tree.leaves(xs)[0].shape[0]
-    # An exported model has a length that is no number, and no backward pass.
+    # In an exported model the length is not a number, and there is no backward pass.
     if not rematerialise or not isinstance(length, int) or length < CHUNK:
         states, outputs = chunk(states, xs)
         return outputs, states
@@ -120,7 +120,7 @@ def _scan(step, xs, states, all_outputs, rematerialise):
 
 
 def _tensorflow_loop(step, xs, states, all_outputs):
-    """`keras.ops.scan` would write all states at all times, and only those: h is enough."""
+    """Write only h at all times; `keras.ops.scan` would write every state."""
     import tensorflow as tf
 
     flat = tree.flatten(xs)

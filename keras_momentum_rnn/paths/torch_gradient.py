@@ -34,8 +34,8 @@ RECURRENCES = {
     "nested_gru": Nested(GRU),
     "nested_lstm": Nested(LSTM),
 }
-# The loop runs over chunks of steps. A chunk's drive takes about so many numbers: of more, the
-# CPU cache holds too little; of fewer, too much time goes into beginning chunks.
+# The loop runs over chunks of steps. A chunk's drive has about so many numbers: more do not fit
+# in the CPU cache, and with fewer, starting chunks takes too much time.
 CHUNK_SIZE = 2**19
 # It has so many rows, samples times steps, at least: each chunk adds to the weights' gradients.
 CHUNK_ROWS = 512
@@ -81,7 +81,7 @@ def run_time_major(cell, training, x, states, steps):
     filters = filtered_before(cell.rule)
     weights = [None if w is None else cell.to_slot_dtype(w) for w in cell.recurrent_weights()]
     if cell.rule.linear:
-        # The loop does not count: what a linear rule's counter will be is known before.
+        # The loop does not count: a linear rule's counter is known in advance.
         own, (v, *counters) = cell.split(states)
         states = own if filters else [*own, v]
     if filters:

@@ -30,5 +30,5 @@ def run_steps_in_graph(cell, sequence, plan):
 
     start = torch.zeros((), dtype=torch.int64, device=x.device)
     _, filled, *states = torch.while_loop(unfinished, body, (start, outputs, *first))
-    # A sum has known sizes; those of what a loop returns puzzle the next loop.
+    # A sum has known sizes; the next loop cannot use those of what a loop returns.
     return outputs + filled, states

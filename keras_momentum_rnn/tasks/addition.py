@@ -11,7 +11,7 @@ from keras_momentum_rnn.tasks.task import generated, sequence_model
 
 TOLERANCE = 0.04
 STEPS = {"momentumrnn": 750, "mcrm": 200, "sutskever": 80}
-# Variants that train on one set of sequences, again and again.
+# Variants that repeat one set of training sequences.
 FIXED_SET = {"mcrm"}
 
 
@@ -43,9 +43,9 @@ def adding(
         steps: int, at least 4 (`"sutskever"`: 20), the length; None for the variant's.
         centered: bool, whether the means of values (1/2), markers (2 / steps) and targets are
             subtracted, as Sutskever et al. do for all problems.
-        samples: int, of a training epoch, or, with `"mcrm"`, in all. The other variants never
-            repeat one.
-        held_out: int, how many each of validation and test have.
+        samples: int, training sequences of an epoch. `"mcrm"` repeats the same ones in every
+            epoch; the other variants never repeat one.
+        held_out: int, the sequences of validation, and as many of test.
         seed: int.
 
     Raises:
@@ -124,7 +124,7 @@ def marked_values(variant, steps, target, centered, samples, held_out, seed):
 
 
 def checked_steps(variant, steps):
-    """Return the length, or raise a `ValueError` if the markers have no place in it."""
+    """Return the length, or raise a `ValueError` if the markers do not fit in it."""
     steps, least = checked_count("steps", steps), 20 if variant == "sutskever" else 4
     if steps < least:
         raise ValueError(f"`steps` must be at least {least} for {variant}. Received: {steps=}")
@@ -168,7 +168,7 @@ MOMENTS = {
 
 @keras.saving.register_keras_serializable(package="keras_momentum_rnn")
 class ErrorAbove(keras.metrics.MeanMetricWrapper):
-    """Share of predictions that miss their target by more than a tolerance.
+    """Compute the share of predictions that miss their target by more than a tolerance.
 
     Args:
         tolerance: float.

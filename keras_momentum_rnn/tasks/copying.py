@@ -1,4 +1,4 @@
-"""Copying and memorising: say the first symbols of a sequence again at its end."""
+"""Copying and memorising: repeat the first symbols of a sequence at its end."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.tasks.task import generated, sequence_model
 
 BLANK = 0
-# Of each variant of copying: blanks, one-hot inputs, one set of training sequences.
+# Each variant of copying: blanks, one-hot inputs, whether it repeats one set of sequences.
 VARIANTS = {"momentumrnn": (1000, True, False), "mcrm": (1000, False, True)}
 
 
@@ -48,8 +48,9 @@ def copying(
         symbols: int N, at least 2.
         one_hot: bool, whether inputs are one-hot, or one plain number a step; None for the
             variant's.
-        samples: int, of a training epoch, or, with `"mcrm"`, in all.
-        held_out: int, how many each of validation and test have.
+        samples: int, training sequences of an epoch; `"mcrm"` repeats the same ones in every
+            epoch.
+        held_out: int, the sequences of validation, and as many of test.
         seed: int.
 
     Raises:
@@ -95,7 +96,7 @@ def memory5(
         blanks: positive integer, T of the paper.
         cue: bool, whether a cue says when to recall, or a blank stands there.
         samples: int, of a training epoch.
-        held_out: int, how many each of validation and test have.
+        held_out: int, the sequences of validation, and as many of test.
         seed: int.
     """
     return memory(2, 5, blanks, cue, samples, held_out, seed)
@@ -183,7 +184,7 @@ def recall_task(symbols, length, middle, outputs, one_hot, drawing):
 
 @keras.saving.register_keras_serializable(package="keras_momentum_rnn")
 class WrongSymbols(keras.metrics.MeanMetricWrapper):
-    """Mean number of wrong symbols among the last of each sequence.
+    """Compute the mean number of wrong symbols at the end of each sequence.
 
     Args:
         length: int, how many steps count, from the end.

@@ -21,7 +21,7 @@ TRAINING_IMAGES = {"digits": 1437, "mnist": 60000}
 def digits(subset: int | None = None, permute: bool = False, seed: int = 0) -> dict[str, Any]:
     """The 1,797 handwritten digits of 8x8 pixels that scikit-learn bundles: 64 steps.
 
-    A fifth is for test; of the rest, in its order, the last sixth for validation. Pixels are
+    A fifth is for test, and the last sixth of the rest for validation. Pixels are
     in [0, 1].
 
     Args:
@@ -63,8 +63,8 @@ def mnist(
     """MNIST, row by row: 784 steps. `pmnist` is the same with `permute=True`.
 
     The papers' task (MomentumRNN section 3.1, MCRM section 4). The 10,000 test images are for
-    test; of the 60,000 training images the last sixth for validation. Pixels are in [0, 1].
-    tensorflow-datasets reads it, which takes TensorFlow whichever backend trains.
+    test, and the last sixth of the 60,000 training images for validation. Pixels are in [0, 1].
+    tensorflow-datasets reads it, so TensorFlow must be installed for every backend.
 
     Args:
         subset: int, how many training images are used, the first ones, at least 6; None
@@ -88,7 +88,7 @@ def mnist(
 def pmnist(
     subset: int | None = None, data_dir: Path | str | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """MNIST as `mnist` gives it, its pixels in one fixed random order.
+    """MNIST as `mnist` loads it, with its pixels in one fixed random order.
 
     Args:
         subset, data_dir: as of `mnist`.

@@ -66,7 +66,8 @@ def speech(
         validation_speakers: int, how many speakers are for validation, drawn by seed.
         test_speakers: int, how many for test.
         subset: int, how many training utterances are used, drawn by seed; None for all.
-        frames: int, at least 2: longer utterances are cut after so many; None for whole ones.
+        frames: int, at least 2; longer utterances are cut after so many frames. None keeps
+            whole ones.
         floor: float above 0, added to the magnitude.
         seed: int.
 

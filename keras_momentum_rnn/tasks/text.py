@@ -38,9 +38,9 @@ def words(
 ) -> dict[str, Any]:
     """Predict the next word: perplexity, the exponential of the mean cross-entropy.
 
-    The text is cut into as many rows as a batch has, which are read side by side from their
-    beginning to their end, `steps` words at a time; `Task.model` carries the states from one
-    batch to the next, and every epoch starts from zero. A line ends with the word `<eos>`. The
+    The text is cut into one row for each place in a batch. The rows are read side by side from
+    beginning to end, `steps` words at a time. `Task.model` carries the states from one batch
+    to the next, and every epoch starts from zero. A line ends with the word `<eos>`. The
     vocabulary is that of the training text; other words count as `<unk>`.
 
     The paper's data is Penn Treebank, by path (MomentumRNN appendix A.3): 10,000 words with
@@ -79,9 +79,9 @@ def characters(
 ) -> dict[str, Any]:
     """Predict the next character: bits per character, the mean cross-entropy over log 2.
 
-    As `words`, of characters as they stand in the files, ends of lines too. The data of MCRM is
-    Penn Treebank, in windows of 400 that overlap by 80 and are scored behind them; here they
-    do not overlap.
+    As `words`, with the characters of the files as they are, line ends included. The data of
+    MCRM is Penn Treebank, in windows of 400 that overlap by 80, of which only the rest is
+    scored. Here they do not overlap.
 
     Args:
         folder, data_dir, seed: as of `words`.
@@ -134,7 +134,7 @@ def encode(splits, unknown):
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """A text that is read in order, so many symbols at a time in so many rows at once.
+    """A text that is read in order, in batches of `steps` symbols from each of several rows.
 
     Attributes:
         tokens: array (symbols,) of integers.
@@ -154,8 +154,8 @@ class Text:
     def batches(self, batch_size: int, seed: int = 0, epoch: int = 0) -> Batches:
         """Return `Batches` in the order of the text; target is the next symbol.
 
-        Each of the rows has the same number of symbols; what the text has more, at most as
-        many symbols as there are rows, is left out.
+        All rows have the same number of symbols. The rest of the text, at most one symbol for
+        each row, is left out.
 
         Args:
             batch_size: positive integer, the number of rows.
