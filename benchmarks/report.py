@@ -49,7 +49,7 @@ def load(folder):
     for file in files:
         for case, results in json.loads(file.read_text()).items():
             if not isinstance(results, dict) or not {"layers", "case"} <= results.keys():
-                raise SystemExit(f"{file} is no result of benchmarks/measure.py.")
+                raise SystemExit(f"{file} is not a result of benchmarks/measure.py.")
             found[file.stem, case] = results
     return found
 

@@ -5,9 +5,9 @@ import dataclasses
 from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.tasks.recipes import RECIPES, Recipe, recipe
 
-# Recipes whose numbers stand for a task that no paper has.
+# Tasks that no paper has, and the task whose hyperparameters they take.
 NUMBERS_OF = {"digits": "mnist", "speech": "timit", "multiplication": "adding"}
-# Updates between two evaluations, where the papers count updates alone.
+# Updates between two evaluations, where the papers count only updates.
 UPDATES_PER_EPOCH = 100
 
 

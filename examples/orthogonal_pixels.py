@@ -4,17 +4,17 @@
     python examples/orthogonal_pixels.py --dataset mnist --subset 3000 --output runs/pmnist
     python examples/orthogonal_pixels.py --recipe 170 --output runs/recipe
 
-The data, the outputs and what the results mean are those of pixel_digits.py, always with
-`--permute`: the 8x8 digits that scikit-learn bundles, 64 steps, or MNIST, 784 steps.
+Data and outputs are those of pixel_digits.py, always with `--permute`: the 8x8 digits that
+scikit-learn bundles, 64 steps, or MNIST, 784 steps.
 
-Each layer stands in the same model, pixels -> layer -> Dense(10), and sees the same batches.
-Parameters are as good as equal, `--units` being chosen for that: a rotation of 86 units has
-3,655 numbers. All weights have RMSprop, and S, what the rotation is made of, a learning rate
-of its own. The parameters reported are those that are trained.
+All layers get the same model, pixels -> layer -> Dense(10), and the same batches. The default
+`--units` give them about equally many parameters: a rotation of 86 units has 3,655 numbers. All
+weights train with RMSprop; S, which the rotation is made of, has a learning rate of its own.
+The report counts trained parameters.
 
 `--recipe 170` (or 360, 512) takes the settings that the MomentumRNN paper published for
-permuted MNIST at this size: 150 epochs of 60,000 images, which take a GPU. LSTM is not part of
-such a run unless `--layers` names it; it has `--lstm-units` and `--learning-rate` then.
+permuted MNIST at this size: 150 epochs of 60,000 images, which need a GPU. Such a run has an
+LSTM only if `--layers` names it, with `--lstm-units` and `--learning-rate`.
 """
 
 import dataclasses

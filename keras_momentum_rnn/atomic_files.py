@@ -82,12 +82,12 @@ def check_model_file(path):
         with zipfile.ZipFile(path) as file:
             damaged, lacking = file.testzip(), PARTS_OF_A_MODEL - {*file.namelist()}
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
-        raise ValueError(f"{path} is no whole file of a model: {error}") from error
+        raise ValueError(f"{path} is not a complete model file: {error}") from error
     if damaged or lacking:
         what = (
             f"{damaged} is damaged" if damaged else f"{', '.join(sorted(lacking))} is missing"
         )
-        raise ValueError(f"{path} is no whole file of a model: {what}")
+        raise ValueError(f"{path} is not a complete model file: {what}")
 
 
 def write_json(path, value):
@@ -107,7 +107,7 @@ def read_results(path, default):
     """Return what a file holds that cannot be made again, or `default` if it is missing.
 
     Raises:
-        ValueError: if it is no JSON object. A new file in its place would lose all that it
+        ValueError: if it is not a JSON object. A new file in its place would lose all that it
             held.
     """
     try:
@@ -115,9 +115,9 @@ def read_results(path, default):
     except FileNotFoundError:
         return default
     except (ValueError, RecursionError) as error:  # no JSON, or not even text
-        raise ValueError(f"{path} is no JSON; mend or remove it: {error}") from error
+        raise ValueError(f"{path} is not valid JSON; repair or remove it: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError(f"{path} has not the entries of a results file; mend or remove it")
+        raise ValueError(f"{path} lacks the entries of a results file; repair or remove it")
     return value
 
 

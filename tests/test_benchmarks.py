@@ -102,7 +102,7 @@ def test_results_that_cannot_be_read_are_kept(tmp_path):
     layers = ["--layers", "MomentumLSTM", "--no-memory"]
     with pytest.raises(subprocess.CalledProcessError) as error:
         run("measure.py", "--name", "main", *TINY, *layers, "--output", tmp_path)
-    assert "is no JSON; mend or remove it" in error.value.stderr
+    assert "is not valid JSON; repair or remove it" in error.value.stderr
     assert file.read_text() == "<<<<<<< ours"
 
 

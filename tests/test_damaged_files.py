@@ -188,7 +188,7 @@ def check_comparison(compared, data):
             return
         assert results["runs"] == read(compared)["runs"]
         if name == BEST:
-            assert "SimpleRNN-0/best.keras is no whole file of a model" in said.text()
+            assert "SimpleRNN-0/best.keras is not a complete model file" in said.text()
             assert (folder / "best.keras").read_bytes() == before
         else:
             atomic_files.check_model_file(folder / "best.keras")
@@ -320,7 +320,7 @@ def check_search(interrupted, data):
         if (folder / "best.keras").exists():
             assert results.best_model()
         else:
-            assert "holds no whole weights, so best.keras was not written" in said.text()
+            assert "has no complete weights, so best.keras was not updated" in said.text()
 
 
 def plain(values):
@@ -366,7 +366,9 @@ def test_a_trial_that_would_go_on_from_damaged_weights_begins_anew(interrupted, 
     folder = shutil.copytree(interrupted[0], tmp_path / "search")
     for weights in folder.rglob("checkpoint.weights.h5"):
         weights.write_bytes(b"no weights")
-    with pytest.warns(UserWarning, match=r"trial_000. holds no whole weights: .* starts again"):
+    with pytest.warns(
+        UserWarning, match=r"trial_000. has no complete weights: .* starts again"
+    ):
         results = search(folder, **OPTIONS)
     assert {row.status for row in results.rows} == {"COMPLETED"}
     assert [len(row.scores) for row in results.rows] == [1] * len(interrupted[1].rows)
@@ -377,7 +379,9 @@ def test_a_damaged_checkpoint_of_the_best_trial_is_told(searched, tmp_path):
     best = searched[1].best.trial
     (folder / f"trials/trial_{best}/checkpoint.weights.h5").write_bytes(b"")
     before = (folder / "best.keras").read_bytes()
-    with pytest.warns(UserWarning, match=f"trial_{best} holds no whole weights, so best.keras"):
+    with pytest.warns(
+        UserWarning, match=f"trial_{best} has no complete weights, so best.keras"
+    ):
         results = search(folder, max_trials=3)
     assert results.best == searched[1].best
     assert (folder / "best.keras").read_bytes() == before

@@ -103,7 +103,7 @@ def test_commands_show_the_last_part_of_paths_alone(example, tmp_path):
 def test_results_that_cannot_be_read_are_kept(example, tmp_path):
     path = tmp_path / "results.json"
     path.write_text("<<<<<<< ours")
-    with pytest.raises(ValueError, match="is no JSON; mend or remove it"):
+    with pytest.raises(ValueError, match="is not valid JSON; repair or remove it"):
         run(example, tmp_path)
     assert path.read_text() == "<<<<<<< ours"
 

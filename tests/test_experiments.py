@@ -287,7 +287,9 @@ def test_results_that_cannot_be_read_are_kept(output):
     path = output / "results.json"
     merged = "<<<<<<< ours\n" + path.read_text()
     path.write_text(merged)
-    with pytest.raises(SystemExit, match=r"results.json is no JSON; mend or remove it"):
+    with pytest.raises(
+        SystemExit, match=r"results.json is not valid JSON; repair or remove it"
+    ):
         main([*COMMAND, f"--output={output}"])
     assert path.read_text() == merged
 

@@ -284,7 +284,7 @@ def test_results_of_another_schema_are_refused(change, output):
     change(results)
     path.write_text(json.dumps(results))
     before = path.read_bytes()
-    with pytest.raises(SystemExit, match=r"results.json has not the entries .*; mend it"):
+    with pytest.raises(SystemExit, match=r"results.json lacks the entries .*; repair it"):
         main([*COMMAND, f"--output={output}"])
     assert path.read_bytes() == before
 
@@ -293,10 +293,10 @@ def test_results_of_another_schema_are_refused(change, output):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xfe\x00", r"results.json is no JSON; mend or remove it"),
-        (b"[]", r"results.json has not the entries"),
-        (b"null", r"results.json has not the entries"),
-        (b"{}", r"results.json has not the entries"),
+        (b"\xff\xfe\x00", r"results.json is not valid JSON; repair or remove it"),
+        (b"[]", r"results.json lacks the entries"),
+        (b"null", r"results.json lacks the entries"),
+        (b"{}", r"results.json lacks the entries"),
     ],
 )
 def test_other_files_in_their_place_are_refused(content, message, tmp_path):

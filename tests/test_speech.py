@@ -227,9 +227,9 @@ def test_recordings_of_spoken_digits():
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda p: p.write_bytes(b""), "0.wav is no sound file that libsndfile reads"),
-        (lambda p: p.write_bytes(b"RIFFxxxxWAVE"), "0.wav is no sound file that libsndfile"),
-        (lambda p: p.write_text("hello " * 300), "0.wav is no sound file that libsndfile"),
+        (lambda p: p.write_bytes(b""), "0.wav is not a sound file that libsndfile can read"),
+        (lambda p: p.write_bytes(b"RIFFxxxxWAVE"), "0.wav is not a sound file that libsndfile"),
+        (lambda p: p.write_text("hello " * 300), "0.wav is not a sound file that libsndfile"),
         (lambda p: soundfile.write(p, noise(0, 383), 8000), "at least 384 samples at 8000 Hz"),
         (lambda p: soundfile.write(p, noise(0, 700), 16000), "ann/0.wav with 350"),
         (lambda p: soundfile.write(p, np.zeros(0), 8000), "ann/0.wav with 0"),

@@ -122,7 +122,7 @@ def remove(path):
             FileNotFoundError,
             "['2valid.txt', 'ptb.",
         ),
-        (lambda p: p.write_bytes(b"caf\xe9"), ValueError, "ptb.valid.txt is no text in UTF-8"),
+        (lambda p: p.write_bytes(b"caf\xe9"), ValueError, "ptb.valid.txt is not UTF-8 text"),
         (lambda p: p.write_text("\n \n"), ValueError, "ptb.valid.txt, which has none"),
     ],
     ids=["missing", "two", "latin-1", "empty"],

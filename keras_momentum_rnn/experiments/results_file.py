@@ -70,7 +70,7 @@ class ResultsFile:
             **entries: what it holds beside settings, commands and runs, where it has none.
 
         Raises:
-            ValueError: if it holds runs with other settings, or is no results file.
+            ValueError: if it holds runs with other settings, or is not a results file.
         """
         new = {"settings": self.settings, "commands": [], "runs": []}
         content = read_results(self.path, new)
@@ -84,7 +84,7 @@ class ResultsFile:
             self.complete(content)
         except Exception as error:  # any, since any value may stand anywhere
             raise ValueError(
-                f"{self.path} has not the entries of a results file; mend it, remove it or "
+                f"{self.path} lacks the entries of a results file; repair it, remove it or "
                 f"choose another output: {error!r}"
             ) from error
         if different:

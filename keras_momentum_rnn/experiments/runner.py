@@ -166,13 +166,13 @@ def read_state(path, model, depends, callbacks=()):
         ValueError: if it is the state of another run; other errors if it is damaged.
     """
     if not zipfile.is_zipfile(path):  # else NumPy would advise to trust it
-        raise ValueError("it is no state of a run, or was cut off")
+        raise ValueError("it is not the state of a run, or was cut off")
     with np.load(path) as stored:
         told = json.loads(str(stored["told"]))
         if told["schema"] != SCHEMA:
             raise ValueError(f"it has the schema {told['schema']}, not {SCHEMA}")
         if different := differences(told["depends"], depends):
-            raise ValueError(f"it is of other settings:{''.join(different)}")
+            raise ValueError(f"it has other settings:{''.join(different)}")
         variables = state_variables(model)
         values = [stored[f"variable_{number}"] for number in range(len(variables))]
         if [v.shape for v in values] != [tuple(v.shape) for v in variables]:
@@ -182,7 +182,7 @@ def read_state(path, model, depends, callbacks=()):
             memory["averages"] = [stored[f"average_{number}_{i}"] for i in range(len(names))]
     known = [callback.state().keys() for callback in remembering(callbacks)]
     if [memory.keys() for memory in told["memories"]] != known:
-        raise ValueError("its callbacks are others")
+        raise ValueError("its callbacks differ")
     return told["run"], values, told["memories"]
 
 

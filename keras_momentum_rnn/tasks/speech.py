@@ -202,7 +202,9 @@ def read(path):
     try:
         samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
     except soundfile.SoundFileError as error:
-        raise ValueError(f"{path} is no sound file that libsndfile reads: {error}") from error
+        raise ValueError(
+            f"{path} is not a sound file that libsndfile can read: {error}"
+        ) from error
     samples = samples.mean(axis=1)
     if rate != RATE and len(samples):
         common = math.gcd(RATE, rate)

@@ -111,7 +111,7 @@ def read_text(folder, ending):
     try:
         text = paths[0].read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{paths[0]} is no text in UTF-8: {error}") from error
+        raise ValueError(f"{paths[0]} is not UTF-8 text: {error}") from error
     if not text.strip():
         raise ValueError(f"A text must have words in it. Received: {paths[0]}, which has none")
     return text

@@ -66,7 +66,7 @@ class HyperbandTuner(Tuner, keras_tuner.Hyperband):
             json.loads((folder / "build_config.json").read_text(encoding="utf-8"))
             self.load_model(self.oracle.get_trial(trial_id))
         except Exception as error:  # a damaged file raises what it likes
-            return f"{folder} holds no whole weights: {one_line(error)}."
+            return f"{folder} has no complete weights: {one_line(error)}."
         return ""
 
 
@@ -269,7 +269,7 @@ def finish(tuner):
     except Exception as error:  # a damaged file raises what it likes
         folder = tuner.get_trial_dir(results.best.trial)
         warnings.warn(
-            f"{folder} holds no whole weights, so best.keras was not updated; if there is "
+            f"{folder} has no complete weights, so best.keras was not updated; if there is "
             f"one, it is that of an earlier call. All other files are up to date. "
             f"{one_line(error)}",
             stacklevel=3,

@@ -93,7 +93,7 @@ def whole(directory):
         yield
     except Exception as error:  # any, since any value may stand anywhere
         raise ValueError(
-            f"{Path(directory) / 'search.json'} is not the state of a search; mend it, or "
+            f"{Path(directory) / 'search.json'} is not the state of a search; repair it, or "
             f"{ADVICE} {type(error).__name__}: {error}"
         ) from error
 
