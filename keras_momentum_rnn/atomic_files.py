@@ -13,7 +13,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-# Seconds after which a file that is not whole is litter: its process was killed.
+# Seconds after which a partly written file is litter: its process was killed.
 ABANDONED = 3600
 # What a file of `model.save` consists of.
 PARTS_OF_A_MODEL = {"metadata.json", "config.json", "model.weights.h5"}
@@ -21,9 +21,9 @@ PARTS_OF_A_MODEL = {"metadata.json", "config.json", "model.weights.h5"}
 
 @contextlib.contextmanager
 def replaced(path):
-    """Give a path to write a new file to, which takes the place of `path` when it is whole.
+    """Give a path to write a new file to; it replaces `path` when it is complete.
 
-    A link stays: what it points to is replaced.
+    A link stays, and the file that it points to is replaced.
 
     Raises:
         OSError: if it cannot be written, a full disk for one. `path` is then as it was.
@@ -65,7 +65,7 @@ def remove_abandoned(folder):
 def locked(path):
     """Let one process at a time run the code of the context.
 
-    The system lets go of the lock of a process that was killed. On Windows nothing is locked.
+    The system releases the lock of a killed process. On Windows nothing is locked.
 
     Args:
         path: of a file for the lock, which stays and is empty.
@@ -77,7 +77,7 @@ def locked(path):
 
 
 def check_model_file(path):
-    """Raise a `ValueError` if a file is not all that `model.save` wrote."""
+    """Raise a `ValueError` if a file is not a complete file of `model.save`."""
     try:
         with zipfile.ZipFile(path) as file:
             damaged, lacking = file.testzip(), PARTS_OF_A_MODEL - {*file.namelist()}
@@ -99,7 +99,7 @@ def read_json(path, default=None):
     """Return what a file holds, or `default` if it is missing or damaged."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):  # no JSON, or not even text
+    except (FileNotFoundError, ValueError, RecursionError):  # not JSON, or not even text
         return default
 
 
@@ -114,7 +114,7 @@ def read_results(path, default):
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
-    except (ValueError, RecursionError) as error:  # no JSON, or not even text
+    except (ValueError, RecursionError) as error:  # not JSON, or not even text
         raise ValueError(f"{path} is not valid JSON; repair or remove it: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"{path} lacks the entries of a results file; repair or remove it")
@@ -122,7 +122,7 @@ def read_results(path, default):
 
 
 def differences(stored, given):
-    """Return lines that say where two dicts of settings differ, none if they are equal."""
+    """Return lines that name the differences between two dicts of settings, if any."""
     return [
         f"\n  {name}: {stored.get(name)!r} there, {given.get(name)!r} now"
         for name in {**stored, **given}

@@ -31,7 +31,7 @@ def update_second_moment(u, m, beta, epsilon):
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
-        # Eagerly no loop keeps anything, and a gradient by hand would have none of its own.
+        # Eagerly no loop stores anything, and a hand-written gradient has no second derivative.
         if not tf.executing_eagerly():
             return tf.custom_gradient(_keeping_less(update, beta))(u, m)
     return update(u, m)

@@ -1,12 +1,12 @@
-"""What is claimed of layers, and whether a comparison shows it."""
+"""Claims about layers, and whether a comparison supports them."""
 
 from dataclasses import dataclass
 
 from keras_momentum_rnn.experiments.summary import BASELINE, number, rows
 
-# Better than a constant output is what is better by this share of its loss or score.
+# A layer beats a constant output if it is better by this share of the output's loss or score.
 OFF_CHANCE = 0.05
-# What is told of pairs of layers, and the words for it.
+# The verdicts on pairs of layers, in words.
 GROUPS = {
     "seen": "yes for",
     "within": "within the spread of seeds:",
@@ -32,7 +32,7 @@ class Claim:
 
 
 def verdicts(results, claims=()):
-    """Return which claims hold, who is sooner, and who at chance, as Markdown lines."""
+    """Return which claims hold and which layers are sooner or at chance, as Markdown lines."""
     found = {row["layer"]: row for row in rows(results) if row["test"] is not None}
     lost = at_chance(results)
     lines = [

@@ -1,4 +1,4 @@
-"""What an output scores that does not depend on the inputs: the least that learning must beat.
+"""What an output that ignores the inputs scores: the least that learning must beat.
 
 The chance that a task states is that of its distribution. Held-out targets are a sample, whose
 variance differs from it: by 7 % in a thousand sequences of adding.
@@ -7,7 +7,7 @@ variance differs from it: by 7 % in a thousand sequences of adding.
 import keras
 import numpy as np
 
-# Of a class without a target: 0 times the infinite logarithm of 0 would be no number.
+# For a class without a target: 0 times the infinite logarithm of 0 would be NaN.
 LEAST = 1e-12
 
 

@@ -156,7 +156,7 @@ def enough(found, count):
 
 
 def check(task, setups, count):
-    """Raise an error if several devices would not give what one gives.
+    """Raise an error if several devices would not give the results of one.
 
     Raises:
         ValueError: if a batch, the last one of a split included, cannot be divided. To fill

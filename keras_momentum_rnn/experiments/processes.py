@@ -49,7 +49,7 @@ ALONE = Process()
 
 @dataclasses.dataclass(frozen=True)
 class OwnPart:
-    """A split of a task, of whose batches one process has its part."""
+    """One process's part of the batches of a split of a task."""
 
     whole: object
     process: Process

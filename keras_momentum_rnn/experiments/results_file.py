@@ -1,4 +1,4 @@
-"""results.json: the settings that runs share, and the runs, as far as they are."""
+"""results.json: the settings that runs share, and the runs so far."""
 
 import json
 import sys
@@ -55,7 +55,7 @@ class ResultsFile:
     check: Callable = lambda runs: []
 
     def __post_init__(self):
-        # As they will be read: a tuple as a list, for one.
+        # As they will be read: for instance, a tuple as a list.
         self.settings = json.loads(json.dumps(self.settings))
         self.content = self.read()
 
@@ -82,7 +82,7 @@ class ResultsFile:
             different = differences(content["settings"], self.settings)
             different += self.check(content["runs"])
             self.complete(content)
-        except Exception as error:  # any, since any value may stand anywhere
+        except Exception as error:  # any, since the file may hold anything
             raise ValueError(
                 f"{self.path} lacks the entries of a results file; repair it, remove it or "
                 f"choose another output: {error!r}"
@@ -107,7 +107,7 @@ class ResultsFile:
         self.content = content
 
     def merged(self, runs):
-        """Return each run once, of several records the one that has come farthest."""
+        """Return each run once; of several records, the one that has got furthest."""
         found = {}
         for run in runs:
             known = found.setdefault(self.name(run), run)
@@ -116,13 +116,13 @@ class ResultsFile:
         return list(found.values())
 
     def known(self, run):
-        """Return what the file holds of a run by now, or None."""
+        """Return the current record of a run, or None."""
         self.content = self.read()
         known = (k for k in self.content["runs"] if self.name(k) == self.name(run))
         return next(known, None)
 
     def ended(self, known, until):
-        """Return whether a run, as of `known`, has come so far or diverged before."""
+        """Return whether a run, as of `known`, has got so far or diverged before."""
         return known is not None and (known["diverged"] or self.done(known) >= until)
 
     def name(self, run):

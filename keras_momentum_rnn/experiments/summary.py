@@ -1,4 +1,4 @@
-"""What the runs of a comparison come to, by layer."""
+"""The results of a comparison, by layer."""
 
 import numpy as np
 from rich.table import Table
@@ -89,7 +89,7 @@ def has_baseline(results):
 
 
 def sentence(run, metric):
-    """Return the end of a run in words."""
+    """Return how a run ended, in words."""
     if run["test"] is None:
         return "diverged in its first epoch"
     text = f"test {metric} {number(run['test'][metric])} at epoch {run['best_epoch']}"

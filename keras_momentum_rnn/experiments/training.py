@@ -56,7 +56,7 @@ def train(
     callbacks = recipe.callbacks()
 
     def build_metrics():
-        # Else the first `fit` would build them, and on PyTorch draw a dropout for it.
+        # Otherwise the first `fit` builds them, and on PyTorch draws a dropout for that.
         task.evaluate(model, "validation", evaluation_batch(task, recipe))
 
     def epoch():
@@ -86,7 +86,7 @@ def train_epoch(run, recipe, task, model, callbacks, process):
     watched = {}
     if remembering(callbacks):
         watched["validation_data"] = task.validation.batches(batch_size)
-    # On PyTorch Keras's dropout draws from the generator of the process, which no state holds.
+    # On PyTorch, Keras's dropout uses the process's generator, which is in no saved state.
     drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(process.count)
     keras.utils.set_random_seed(int(drawn[process.number]))
     start = time.perf_counter()

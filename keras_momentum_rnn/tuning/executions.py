@@ -15,9 +15,9 @@ ATTEMPTS = 3
 
 
 class Executions(keras_tuner.HyperModel):
-    """A hypermodel, each execution of whose trials has a seed of its own and a record.
+    """A hypermodel that seeds and records each execution of its trials.
 
-    All trials share the seeds, so that they differ by their hyperparameters alone.
+    All trials share the seeds, so that they differ only in their hyperparameters.
 
     Args:
         inner: `keras_tuner.HyperModel`, or a function of `hp` that returns a model.
@@ -41,7 +41,7 @@ class Executions(keras_tuner.HyperModel):
         self.record = dict(EMPTY)
 
     def begin(self, folder):
-        """Begin a trial, and note so: a kill leaves the note."""
+        """Begin a trial and note it, so that a kill leaves the note."""
         self.folder = folder
         attempts = read_record(folder)["attempts"] + 1
         self.record = {**EMPTY, "attempts": attempts, "executions": []}
@@ -98,7 +98,7 @@ def score_of(result, objective):
     if isinstance(result, keras.callbacks.History):
         values = result.history[objective.name]
         best = max if objective.direction == "max" else min
-        # A NaN is neither more nor less than anything.
+        # Every comparison with NaN is false.
         return (best(values) if all(map(math.isfinite, values)) else math.nan), len(values)
     return float(result[objective.name] if isinstance(result, dict) else result), None
 

@@ -1,4 +1,4 @@
-"""What keeps the memory of a search level."""
+"""Keep the memory of a search from growing."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""keras-tuner's oracles, which start with given trials and tell of those that end."""
+"""keras-tuner's oracles, which start with given trials and report those that end."""
 
 import itertools
 
@@ -78,7 +78,7 @@ class BayesianOptimization(Oracle, ResumableBayes):
 
 
 class GridSearch(Oracle, keras_tuner.oracles.GridSearchOracle):
-    """keras-tuner's grid, counted through: the n-th trial is the n-th point.
+    """keras-tuner's grid in a fixed order: the n-th trial is the n-th point.
 
     keras-tuner goes from each trial to the next by a list that it does not save, and after an
     interruption ends at once or raises.
@@ -113,7 +113,7 @@ def make(strategy, *, max_trials, max_epochs, first, space, **arguments):
     if strategy == "bayesian":
         # keras-tuner draws three trials at random for each hyperparameter, most of a search.
         own["num_initial_points"] = max(3, max_trials // 3)
-    # A failed trial is no reason to stop; one that breaks the search is no trial's error.
+    # A failed trial does not stop the search; an error of the search itself does.
     oracle = ORACLES[strategy](**own, **arguments, max_consecutive_failed_trials=10**9)
     for trial in first:
         completed(trial, space)

@@ -37,7 +37,7 @@ ADVICE = "pass `overwrite=True` to remove it, or choose another."
 
 
 def claim(directory, settings, overwrite):
-    """Return the state of the search in `directory`, having begun it if it is new.
+    """Return the state of the search in `directory`, and begin it if it is new.
 
     Raises:
         ValueError: if `directory` holds another search, or its search.json is lost.
@@ -88,10 +88,10 @@ def load(directory):
 
 @contextlib.contextmanager
 def whole(directory):
-    """Say of search.json that it cannot be used, where what is done with it raises."""
+    """Raise an error that names search.json where its content cannot be used."""
     try:
         yield
-    except Exception as error:  # any, since any value may stand anywhere
+    except Exception as error:  # any, since the file may hold anything
         raise ValueError(
             f"{Path(directory) / 'search.json'} is not the state of a search; repair it, or "
             f"{ADVICE} {type(error).__name__}: {error}"

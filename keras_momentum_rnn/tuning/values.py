@@ -12,7 +12,7 @@ from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.rules import LearnedMomentum
 
 LOGIT = "_logit"
-# Of a float, as layers take it: 0.999, not what is left of it by the logit and its inverse.
+# Digits of a float as layers take it: 0.999, not what the logit and its inverse make of it.
 DIGITS = 6
 
 # The hyperparameters of layers, as their rules and cells declare them. No layer names the
@@ -22,7 +22,7 @@ OF_LAYERS = LearnedMomentum.hyperparameters | {
     for layer in our_layers().values()
     for name, hyperparameter in layer.hyperparameters.items()
 }
-# Those that a search chooses without being told to.
+# Those that a search chooses by default.
 SEARCHED = {name: h.search for name, h in OF_LAYERS.items() if h.search is not None}
 OF_MODELS = {
     "units": Hyperparameter(integer=True, search=[32, 64, 128], scale="log"),
