@@ -141,7 +141,7 @@ class RuleLSTM(RuleLayer):
         name: str | None = None, input_shape: tuple[int | None, ...] = ...,
         implementation: int = 2
     ) -> None:
-        """LSTM whose input drive is turned by any momentum rule."""
+        """LSTM with any momentum rule on its input drive."""
 
 class MomentumLSTM(RuleLSTM):
     @property
@@ -358,7 +358,7 @@ class RuleRNN(RuleLayer):
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ...
     ) -> None:
-        """Elman layer whose input drive is turned by any momentum rule."""
+        """Elman layer (`SimpleRNN`) with any momentum rule on its input drive."""
 
 class MomentumRNN(RuleRNN):
     @property
@@ -566,7 +566,7 @@ class RuleGRU(RuleLayer):
         autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
     ) -> None:
-        """GRU whose input drive is turned by any momentum rule."""
+        """GRU with any momentum rule on its input drive."""
 
 class MomentumGRU(RuleGRU):
     @property
@@ -783,7 +783,7 @@ class RuleDTRIV(RuleLayer):
         trainable: bool = True, dtype: Any = None, autocast: bool = True,
         name: str | None = None, input_shape: tuple[int | None, ...] = ...
     ) -> None:
-        """Orthogonal layer whose input drive is turned by any momentum rule."""
+        """Orthogonal layer with any momentum rule on its input drive."""
 
 class DTRIV(RuleDTRIV):
     @property
