@@ -15,20 +15,20 @@ from keras_momentum_rnn.tasks.task import Split, generator, sequence_model
 # Packages that have sets in their folder datasets/data.
 PACKAGES = ("aeon", "sktime")
 STANDARDISE = ("training", "sample", None)
-# Stands at every step that a sequence lacks: a float32 holds it, and no sensor gives it.
+# Marks missing steps: float32 represents it exactly, and no sensor measures it.
 MASK_VALUE = -1e9
 
 
 def archive(name, folder=None, standardise="training", validation=0.25, window=24, seed=0):
     """A classification or regression set of the UCR and UEA archives, or a series to forecast.
 
-    aeon reads it. The archive's own test set is for test; of its training set a share is for
-    validation, drawn by class. Shorter sequences are padded, and steps with a missing value
+    aeon reads it. The archive's own test set is for test. A share of its training set, drawn by
+    class, is for validation. Shorter sequences are padded, and steps with a missing value
     are masked: the model then begins with a `keras.layers.Masking`.
 
-    Of a series, `"sunspots"`, `"co2"` or `"elnino"` of statsmodels or `"airline"` of aeon, a
-    window of values is to tell the next one. Its last fifth is for test, and of what comes
-    before the last share for validation.
+    For a series (`"sunspots"`, `"co2"` or `"elnino"` of statsmodels, `"airline"` of aeon) the
+    task is to predict the value after each window. The last fifth of the series is for test,
+    and the last share of the rest for validation.
 
     Args:
         name: str, such as `"GunPoint"`. aeon has some small sets inside it, sktime PLAID.
@@ -38,11 +38,11 @@ def archive(name, folder=None, standardise="training", validation=0.25, window=2
             training samples; `"sample"`: over each sequence on its own; None: values as in the
             files.
         validation: float, the share of the training set that is for validation.
-        window: int, the steps of a series that are read to tell the next value.
+        window: int, the steps of a series from which the next value is predicted.
         seed: int, of what is chosen for validation. A series is cut in time, not by chance.
 
     Raises:
-        FileNotFoundError: if there is no such set, with a list of those that there are.
+        FileNotFoundError: if there is no such set, with a list of the available ones.
         ImportError: if aeon is missing, with what to install.
         ValueError: if a value is out of its range, or a file has no labels.
 

@@ -45,8 +45,8 @@ def language_model(
         batch_size: int, the number of rows, fixed.
         embedding: int, width of the embedding; None for that of the last layer.
         tied: bool, whether the read-out's kernel is the embedding, of the last layer's width.
-        row_dropout: float in [0, 1), by which symbols are dropped from the embedding, each
-            everywhere in the batch.
+        row_dropout: float in [0, 1), the share of symbols that are dropped from the
+            embedding, each in the whole batch.
         input_dropout: float, of the embedded inputs. This and the next two drop the same
             entries at all steps.
         layer_dropout: float, between the layers.
@@ -94,7 +94,8 @@ def language_model(
 def drawn_seed(seed):
     """Return a seed.
 
-    Without one, Keras on PyTorch drops past its own generators, whose states models save.
+    Without one, Keras on PyTorch draws dropout outside its own generators, whose states models
+    save.
     """
     return random.randrange(2**31) if seed is None else seed
 
@@ -106,13 +107,13 @@ def locked_dropout(rate):
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class TiedEmbedding(keras.layers.Layer):
-    """An embedding E that is the read-out's kernel too: x -> E[x], reversed h -> h E' + b.
+    """An embedding E that is also the read-out's kernel: x -> E[x], reversed h -> h E' + b.
 
     Args:
         symbols: int, rows of E.
         width: int, columns of E.
-        dropout: float in [0, 1), by which rows of E are dropped in training, and the others
-            divided by what is left, where E embeds.
+        dropout: float in [0, 1), the share of rows of E that are dropped in training when E embeds;
+            the others are divided by the share that is kept.
         seed: int, of the dropout; None for one drawn by Python's `random`, which
             `keras.utils.set_random_seed` sets.
         **kwargs: as of any Keras layer.

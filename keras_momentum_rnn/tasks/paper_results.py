@@ -1,4 +1,4 @@
-"""The papers' results, to stand beside one's own."""
+"""The papers' results, to compare with yours."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Published:
-    """A number that a paper gives for a task and a layer.
+    """A number that a paper reports for a task and a layer.
 
     Attributes:
         value: float, accuracies as a share.

@@ -16,7 +16,7 @@ from keras_momentum_rnn.tasks.averaging import AveragedSGD
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a layer is trained: a row of the papers' tables, see `recipe`, or a choice of yours.
+    """How to train a layer: a row of the papers' tables, see `recipe`, or your own choice.
 
     Attributes:
         task: name of the task, as `tasks.load` takes it.
@@ -39,8 +39,8 @@ class Recipe:
             factor, again and again; None for a constant rate.
         recurrent_optimizer_name: that of S in an orthogonal layer, else None.
         recurrent_learning_rate: float, its rate, or None.
-        source: the tables, or where else the numbers are from.
-        follows: what it follows where text, tables and released code differ or are silent.
+        source: the tables or other source of the numbers.
+        follows: which of text, tables and released code it follows where they differ.
         further_callbacks: function that returns new callbacks of `fit`, a list, in addition to
             those of the recipe. One that remembers more than the epoch has `state` and
             `set_state`, as `tasks.AveragedSGD`, so that an interrupted run can resume.
@@ -139,7 +139,7 @@ class Recipe:
         return [schedule, *callbacks]
 
     def grouped(self, updates: int) -> Self:
-        """Return the recipe with epochs of so many updates, where it counts updates alone."""
+        """Return the recipe with epochs of so many updates, where it counts only updates."""
         if self.updates_per_epoch != 1:
             return self
         epochs = self.epochs // updates
@@ -160,7 +160,7 @@ class Recipe:
         if self.recurrent_optimizer_name is not None:
             rate = self.recurrent_learning_rate
             told["recurrent_optimizer"] = self._told(self.recurrent_optimizer_name, rate)
-        return json.loads(json.dumps(told))  # as it will be read, a tuple as a list
+        return json.loads(json.dumps(told))  # as it will be read: a tuple as a list
 
     def _told(self, name, rate):
         numbers = self.optimizer_arguments.get(name, {})

@@ -18,8 +18,8 @@ def recipe(
             `"copying"`, `"adding"`, `"words"`, `"characters"`, `"multiplication"`,
             `"memory5"` or `"memory20"`.
         layer: name of a layer, such as `"AdamLSTM"` or `"SimpleRNN"`.
-        units: int, one of the published sizes, or a tuple for a stack of layers; may be left
-            out where there is one alone.
+        units: int, one of the published sizes, or a tuple for a stack of layers. Leave it out
+            if only one size is published.
         **options: options of the task, where several are published: `blanks=2000` for
             copying.
 
@@ -27,8 +27,8 @@ def recipe(
         A `Recipe`.
 
     Raises:
-        ValueError: if no paper has settings for them, or several, with a list of what the
-            papers have.
+        ValueError: if no paper, or more than one, has settings for them, with a list of what
+            the papers have.
 
     Example:
 

@@ -216,7 +216,7 @@ class Task:
 
     Attributes:
         name: its name.
-        options: dict of all its options, as they stand in a results file.
+        options: dict of all its options, as results files have them.
         input_shape: shape of one sample, None where it varies.
         train: `Split`, `Generated` or, for text, `Text`; each has
             `batches(batch_size, seed, epoch)`, which `fit` takes.
@@ -227,8 +227,8 @@ class Task:
         larger_is_better: bool, of that number.
         chance: dict from names as `evaluate` returns them to what chance scores.
         chance_means: str, one sentence that says what chance is.
-        return_sequences: bool, whether there is a target at every step: so must the last
-            recurrent layer be.
+        return_sequences: bool, whether there is a target at every step. The last recurrent
+            layer must have the same setting.
         stateful: bool, whether a batch continues where the one before ended. `model` carries
             the states; the layers themselves are not stateful.
         new_metrics: function that returns a list of new Keras metrics, which `compile` takes.
@@ -273,8 +273,8 @@ class Task:
                 the read-out, a `keras.layers.Dense`, such as `kernel_initializer`.
 
         Raises:
-            ValueError: if there is no layer, or one does not return what the next one takes; if
-                a stateful task gets no batch size.
+            ValueError: if there is no layer, if one does not return what the next one takes, or
+                if a stateful task gets no batch size.
         """
         if not layers:
             raise ValueError("`layers` must have at least one. Received: none")
@@ -305,8 +305,8 @@ class Task:
     ) -> keras.callbacks.History:
         """Train a compiled model, and return Keras's history.
 
-        A run of epochs 0 to k and one from `initial_epoch=k` on get the batches of one run,
-        in the same order.
+        Training to epoch k and resuming with `initial_epoch=k` uses the same batches, in the
+        same order, as one run without a break.
 
         Args:
             model: a model of this task.
@@ -315,8 +315,9 @@ class Task:
             seed: int, of this run: of the order of samples, or of those that are drawn.
             initial_epoch: int, the epoch at which it starts.
             callbacks: further Keras callbacks.
-            **options: as of `keras.Model.fit`; `validation_data=task.validation.batches(500)`
-                has the validation scores in the history.
+            **options: as of `keras.Model.fit`. Pass
+                `validation_data=task.validation.batches(500)` to get validation scores in the
+                history.
         """
         batches = self.train.batches(batch_size, seed=seed)
         scaling = [] if batches.rate is None else [ScaledRate(batches)]
