@@ -47,7 +47,7 @@ TABLE_2 = {"curves": (0.096, 0.074), "mnist": (1.20, 0.73), "faces": (10.83, 7.7
 TABLE_3 = {0.25: 16, 0.5: 16, 1: 0.074, 2: 0.083, 4: 0.35}  # curves
 # The momentum of the finish, in the paper and here.
 LOW = 0.9
-# Errors that differ by less than this share are not told apart.
+# Errors that differ by less than this share count as equal.
 ALIKE = 0.05
 COLORS = {"SGD": VERMILION, "CM": GREEN, "NAG": BLUE}
 

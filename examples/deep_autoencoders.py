@@ -61,7 +61,7 @@ LOSSES = {"cross-entropy": cross_entropy, "squared": squared_error}
 IMAGES = {"curves": 20_000, "mnist": 60_000, "faces": 103_500}
 CURVE_IMAGES = 5000
 EVALUATION_BATCH = 1000
-# By which runs are told apart.
+# What identifies a run.
 KEY = ("method", "momentum", "learning_rate", "scale")
 
 

@@ -11,7 +11,7 @@ SCORES = {
     "adding": "share of test sequences with an error above 0.04",
     "curves": "squared error summed over pixels, the mean of 5,000 training images",
 }
-# A score that says that a run has learned.
+# A run with this score or less has learned.
 GOOD = {"adding": 0.1, "curves": 12.0}
 WHAT = {
     "adding": "adding, {steps} steps, a plain network of {units} tanh units",

@@ -32,7 +32,7 @@ from keras_momentum_rnn.experiments import Comparison, compare
 from keras_momentum_rnn.presentation import markdown_table
 
 SPREAD = {"per": "unit", "tied": True, "spread": (0.05, 0.98)}
-# A run has learned to add where the squared error on validation is no more.
+# A run has learned to add if its squared error on validation is at most this.
 LEARNED = 0.01
 TASKS = {
     "adding": ("Adam", {"steps": 100, "samples": 3200}, 32, 20),
@@ -42,11 +42,11 @@ TASKS = {
 
 @keras.saving.register_keras_serializable(package="learned_momentum_example")
 class PartlyFixed(rules.LearnedMomentum):
-    """One of whose weights some are not trained.
+    """A `LearnedMomentum` that keeps some of its weights fixed.
 
     Args:
-        fixed: list of their names.
-        **numbers: those of `LearnedMomentum`.
+        fixed: list of the names of the fixed weights.
+        **numbers: the arguments of `LearnedMomentum`.
     """
 
     def __init__(self, fixed=(), **numbers):
@@ -188,7 +188,7 @@ def picture(drawn):
     return plot_time_scales(shown or drawn, title)
 
 
-# Arms that a picture tells apart.
+# The arms that the picture shows.
 SHOWN = ("gate", "unit", "spread", "spread_fixed")
 NAMES = ("momentum", "step_size")
 

@@ -26,7 +26,7 @@ COLORS = {0: "black", 0.9: ORANGE, 0.98: BLUE, 0.995: VERMILION}
 OTHERS = (GREEN, PURPLE, SKY_BLUE, VIOLET)
 GREY = "0.8"
 LINES = {"N": "-", "M": "--", "": ":"}
-# Losses that differ by no more do not tell one learning rate from another.
+# Losses that differ by less do not tell one learning rate from another.
 NOISE = 0.05
 ERRORS = {
     "zero_one_loss": "share of sequences with an error above 0.04",
@@ -162,7 +162,7 @@ def errors_figure(results, found, paper):
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     looks = looks_of(found)
     if learned := learning(found, settings):
-        # What stays at a constant output's error is no finding: it stands behind the others.
+        # Rows that stay at a constant output's error are grey, behind the others.
         looks |= {
             r: {**looks[r], "color": GREY, "zorder": 1} for r in found if r not in learned
         }
@@ -232,7 +232,7 @@ def draw_curves(axes, results, found, looks):
         values += [*y]
     axes.axhline(settings["chance"][settings["metric"]], color="0.6", linewidth=0.8)
     if min(values, default=1) < max(values, default=1) / 50:
-        # None wrong has a place too, below the least error that these samples can show.
+        # An error of 0 is drawn, too, below the least error that these samples can show.
         axes.set_yscale("symlog", linthresh=2 * least)
     axes.set(xlabel="update", title="here, on validation; grey: a constant output")
 

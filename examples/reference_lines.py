@@ -35,7 +35,7 @@ def reference_run(run, task):
         return {"loss": round(float(((found - targets) ** 2).mean()), 5)}
 
     run["test"] = scored(held_out)
-    # Both know one length alone.
+    # Both take sequences of one length only.
     run["perturbed"] = {
         name: scored(changed)
         for name, changed in perturbed(held_out)

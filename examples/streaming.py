@@ -40,7 +40,7 @@ def main(argv=None):
     step = step_model(model)
     run = in_onnxruntime(step) if options.onnx else in_keras(step)
     states = initial_states(step)
-    print(f"{heard.name}: the digit said is {heard.name[0]}")
+    print(f"{heard.name}: the spoken digit is {heard.name[0]}")
     late = 0
     for n, frame in enumerate(microphone(heard, options.speed)):
         start = time.perf_counter()
@@ -87,7 +87,7 @@ def trained(files, options):
         keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy", metrics=["accuracy"]
     )
     history = model.fit(x, y, batch_size=32, epochs=options.epochs, verbose=0).history
-    print(f"Trained on {len(files)} files, accuracy there {history['accuracy'][-1]:.2f}")
+    print(f"Trained on {len(files)} files; training accuracy {history['accuracy'][-1]:.2f}")
     return model
 
 

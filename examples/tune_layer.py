@@ -29,7 +29,7 @@ from keras_momentum_rnn.tuning import MomentumHyperModel, tune
 
 STRATEGIES = ("random", "bayesian")
 BATCH = 64
-# Whole batches: JAX compiles once more for a part of one.
+# Whole batches: JAX would compile again for a part of one.
 TRAINING, VALIDATION = 18 * BATCH, 4 * BATCH
 
 
@@ -62,7 +62,9 @@ def main(argv=None):
     model = results.best_model()
     images, labels = test
     found = model.predict(images, verbose=0).argmax(-1)
-    print(f"{results.best.line()}\nof {len(labels)} test images {(found == labels).mean():.1%}")
+    print(
+        f"{results.best.line()}\nCorrect on {len(labels)} test images: {(found == labels).mean():.1%}"
+    )
     print(f"All trials and best.keras are in {options.output}")
 
 

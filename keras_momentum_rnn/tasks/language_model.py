@@ -94,7 +94,7 @@ def language_model(
 def drawn_seed(seed):
     """Return a seed.
 
-    Without one, Keras on PyTorch draws dropout outside its own generators, whose states models
+    Without one, Keras on PyTorch draws dropout outside its own generators, whose states
     save.
     """
     return random.randrange(2**31) if seed is None else seed
@@ -112,8 +112,8 @@ class TiedEmbedding(keras.layers.Layer):
     Args:
         symbols: int, rows of E.
         width: int, columns of E.
-        dropout: float in [0, 1), the share of rows of E that are dropped in training when E embeds;
-            the others are divided by the share that is kept.
+        dropout: float in [0, 1), the share of rows of E that training drops when E embeds; the
+            others are divided by the share that is kept.
         seed: int, of the dropout; None for one drawn by Python's `random`, which
             `keras.utils.set_random_seed` sets.
         **kwargs: as of any Keras layer.
