@@ -63,7 +63,8 @@ def main(argv=None):
     images, labels = test
     found = model.predict(images, verbose=0).argmax(-1)
     print(
-        f"{results.best.line()}\nCorrect on {len(labels)} test images: {(found == labels).mean():.1%}"
+        print(results.best.line())
+        print(f"Correct on {len(labels)} test images: {(found == labels).mean():.1%}")
     )
     print(f"All trials and best.keras are in {options.output}")
 

@@ -37,7 +37,7 @@ def test_it_searches_and_the_winner_predicts(tmp_path, capsys):
     images, labels = example.load(8)[2]
     model = keras.saving.load_model(tmp_path / "best.keras")
     accuracy = (model.predict(images, verbose=0).argmax(-1) == labels).mean()
-    assert f"of 360 test images {accuracy:.1%}" in capsys.readouterr().out
+    assert f"Correct on 360 test images: {accuracy:.1%}" in capsys.readouterr().out
 
 
 def test_every_layer_that_needs_no_rule_competes():
