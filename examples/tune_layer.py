@@ -62,10 +62,8 @@ def main(argv=None):
     model = results.best_model()
     images, labels = test
     found = model.predict(images, verbose=0).argmax(-1)
-    print(
-        print(results.best.line())
-        print(f"Correct on {len(labels)} test images: {(found == labels).mean():.1%}")
-    )
+    print(results.best.line())
+    print(f"Correct on {len(labels)} test images: {(found == labels).mean():.1%}")
     print(f"All trials and best.keras are in {options.output}")
 
 
