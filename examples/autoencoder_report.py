@@ -127,7 +127,7 @@ def best_runs(runs):
 
 
 def order_of(rows, settings):
-    """Return which differences between the methods of Table 1 are seen, as a list."""
+    """Return which differences between the methods of Table 1 hold here, as a list."""
     best, theirs = {}, {}
     for run in sorted(rows, key=final_error):
         best.setdefault(run["method"], final_error(run))
@@ -142,15 +142,15 @@ def order_of(rows, settings):
             )
     if not lines:
         return ""
-    return "\n".join(["The order of the methods, each at its best:", "", *lines])
+    return "\n".join(["Does the order of the methods hold, each at its best?", "", *lines])
 
 
 def verdict(error, other):
     """Return whether one error is less than another."""
     told = f"{number_of(error)} against {number_of(other)}"
     if error == other or abs(error - other) < ALIKE * other:
-        return f"**not seen**, {told} is no difference of {ALIKE:.0%}"
-    return f"**seen**, {told}" if error < other else f"**the other way round**, {told}"
+        return f"**no**, {told} differ by less than {ALIKE:.0%}"
+    return f"**yes**, {told}" if error < other else f"**the other way round**, {told}"
 
 
 def finish_table(rows, settings):
