@@ -93,7 +93,7 @@ def test_a_state_of_the_same_run_is_resumed(task, whole, interrupted, monkeypatc
     run, epochs = resume(task, interrupted, monkeypatch)
     assert epochs == EPOCHS - 1
     assert_same_learning([run], [whole])
-    assert "anew" not in capsys.readouterr().out
+    assert "starts again" not in capsys.readouterr().out
 
 
 OTHERS = {
@@ -125,7 +125,7 @@ def test_a_state_of_another_run_is_begun_anew(
     run, epochs = resume(task, interrupted, monkeypatch, trains=False, **changed)
     assert epochs == len(run["curve"]) == EPOCHS
     line = "".join(capsys.readouterr().out.split())  # however wide the terminal is
-    assert "state.npzcannotbeused,sothisrunbeginsanew." in line
+    assert "state.npzcannotbeused,sothisrunstartsagain." in line
     assert told.replace(" ", "") in line.replace(" ", "").replace("\\n", "")
     assert (run["layer"], run["seed"]) == (
         changed.get("layer", "SimpleRNN"),
@@ -179,7 +179,7 @@ def test_a_damaged_state_is_begun_anew(damage, task, whole, interrupted, monkeyp
     if trains:
         assert_same_learning([run], [whole])
     line = "".join(capsys.readouterr().out.split())  # however wide the terminal is
-    assert "sothisrunbeginsanew." in line and "pickle" not in line
+    assert "sothisrunstartsagain." in line and "pickle" not in line
 
 
 # results.json
