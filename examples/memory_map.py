@@ -159,11 +159,11 @@ def write(options, argv, shown, bits, states):
     }
     options.output.mkdir(parents=True, exist_ok=True)
     told = ", ".join(
-        f"{layer}'s {name} by {middle:.2f}"
+        f"{low:.2f} ({layer}, {name})"
         for layer, row in results["pace"].items()
-        for name, (_, middle, _) in row.items()
+        for name, (low, _, _) in row.items()
     )
-    title = f"A neuron moves in a step, of its standard deviation: {told}"
+    title = f"Per step, the slowest tenth of the neurons moves by at most\n{told} deviations"
     figure = plot_memory_map(states, shown, title=title)
     save_figures(options.output, {"memory_map.png": figure})
     write_json(options.output / "results.json", results)

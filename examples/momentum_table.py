@@ -234,7 +234,9 @@ def draw_curves(axes, results, found, looks):
     if min(values, default=1) < max(values, default=1) / 50:
         # An error of 0 is drawn, too, below the least error that these samples can show.
         axes.set_yscale("symlog", linthresh=2 * least)
-    axes.set(xlabel="update", title="here, on validation; grey: a constant output")
+    axes.set(
+        xlabel="update", title="on validation; grey: a constant output, and rows no better"
+    )
 
 
 def draw_ends(axes, settings, found, looks, paper):
