@@ -163,7 +163,10 @@ def write(options, argv, shown, bits, states):
         for layer, row in results["pace"].items()
         for name, (low, _, _) in row.items()
     )
-    title = f"Per step, the slowest tenth of the neurons moves by at most\n{told} deviations"
+    title = (
+        "Per step, the slowest tenth of the neurons moves by at most\n"
+        f"{told} standard deviations"
+    )
     figure = plot_memory_map(states, shown, title=title)
     save_figures(options.output, {"memory_map.png": figure})
     write_json(options.output / "results.json", results)
