@@ -148,7 +148,8 @@ def unfit(call):
         ),
         "each gate has a dropout mask of its own": call.dropout == "gates",
         # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
-        # and no exported model of either can hold a function of this process.
+        # and no exported model of either can hold a function of this process, nor can a
+        # program of XLA, to which Keras may compile inference on TensorFlow.
         "beside PyTorch the native kernel serves training alone": (
             call.backend != "torch" and not call.training
         ),
