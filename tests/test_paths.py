@@ -116,7 +116,8 @@ def of_every_kind(cases):
 
 def kernel_rows():
     for case in WITH_KERNEL:
-        for call in KERNEL_CALLS:
+        nested = (case.layer().cell.recurrence_name or "").startswith("nested")
+        for call in CALLS if nested else KERNEL_CALLS:
             linear = case.rule == "HeavyBall" and not COMPILES
             quick = case.id in EVERY_CALL or (call == "slots" and linear)
             yield slow_unless(quick, case, call, id=f"{case.id}-{call}")
