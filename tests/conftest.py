@@ -27,6 +27,20 @@ import pytest  # noqa: E402
 BACKEND = keras.config.backend()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave what no backend changes to PyTorch, where it is quickest.
+
+    On another backend these tests are slow, and `.ci/run`, which has them on PyTorch, leaves
+    out what is `repeated`. A test of such a file may be of `each_backend` all the same.
+    """
+    for item in items:
+        of_any, of_each = map(item.get_closest_marker, ("any_backend", "each_backend"))
+        if BACKEND != "torch" and of_any and not of_each:
+            item.add_marker("slow")
+            item.add_marker("repeated")
+
+
 def seed_backend():
     """`keras.utils.set_random_seed` would import TensorFlow beside every other backend."""
     if BACKEND == "tensorflow":

@@ -27,6 +27,7 @@ def in_numpy(skew, units, parametrization):
     return np.linalg.solve(np.eye(units) + s, np.eye(units) - s)
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("units, thousands", [(170, 16), (360, 69), (512, 137)])
 def test_parameter_counts_of_the_paper(units, thousands):
     """Its Tables 4 and 13, of PMNIST; the base is no parameter, since nothing trains it."""
