@@ -43,6 +43,7 @@ def run(example, output, *arguments):
     return json.loads((output / "results.json").read_text())
 
 
+@slow_if_compiled
 @pytest.mark.each_backend
 def test_results_and_an_interruption(example, tmp_path, monkeypatch):
     whole = run(example, tmp_path / "whole", "--methods", "NAG")

@@ -12,7 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
 from test_experiments import (
     COMMAND,
     EPOCHS,
@@ -372,6 +372,7 @@ def test_a_file_that_is_not_there_is_new(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@slow_if_compiled
 @pytest.mark.each_backend
 @pytest.mark.skipif(
     not hasattr(keras.optimizers, "MultiOptimizer"), reason="this Keras has no MultiOptimizer"
