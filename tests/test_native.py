@@ -74,7 +74,9 @@ def shape_rows():
             for count in (1, 3):
                 # One thread takes whole what several divide.
                 quick = compiled if COMPILES else count == 3 or shape in ("ragged", "chunks")
-                yield slow_unless(quick, name, shape, count, id=f"{count}-{name}-{shape}")
+                row = f"{count}-{name}-{shape}"
+                # The kernel is the same for every backend, and how it is called for every row.
+                yield slow_unless(quick, name, shape, count, id=row, of_each_backend=False)
 
 
 @pytest.mark.parametrize("name, shape, count", shape_rows())
@@ -153,6 +155,7 @@ np.savez(sys.argv[1], products.VECTORS, *results)
 """
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_the_tile_of_other_processors(tmp_path):
     """AVX2 and NEON take another. Forced here, in a process that compiles the kernel anew."""
@@ -184,6 +187,7 @@ def in_a_process(code, *arguments, **environment):
 # Whether it can run
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_numba_is_imported_by_the_first_run_alone():
     code = """
@@ -258,6 +262,7 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
         assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_cold_start_says_what_it_does(tmp_path):
     code = """
@@ -280,6 +285,7 @@ def test_a_model_for_xla_is_compiled_without_it():
     assert not model.jit_compile
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
     from keras_momentum_rnn.paths.native import jax_call

@@ -80,6 +80,7 @@ def test_inputs_change_as_they_are_said_to():
 # Sizes
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("name", contestants.CONTESTANTS)
 def test_layers_have_the_parameters_of_an_lstm(name):
     task = tasks.load("adding", steps=4, samples=4, held_out=2)
@@ -215,6 +216,7 @@ def test_the_share_of_the_study_is_told():
     assert "ItalyPowerDemand" in text and "GunPoint" not in text
 
 
+@pytest.mark.any_backend
 def test_a_run_that_diverged_counts_as_chance():
     content = made({"LSTM": [0.75, None]})
     np.testing.assert_allclose(real_sequences_report.scores(content, "LSTM"), [0.75, 0.25])
