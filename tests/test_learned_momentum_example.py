@@ -3,7 +3,9 @@
 import json
 
 import keras
+import numpy as np
 import pytest
+from harness import array, normal
 from speed import slow_if_compiled
 
 pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs it")
@@ -11,7 +13,8 @@ pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs i
 import learned_momentum
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn import rules
+from keras_momentum_rnn import rules, tasks
+from keras_momentum_rnn.tasks.recipe import as_json
 
 
 def test_the_arms_differ_in_the_rule_alone():
@@ -45,6 +48,54 @@ def test_what_is_fixed_is_saved(tmp_path):
     assert again.rule.get_config() == rule.get_config()
     names = [w.name for w in again.trainable_weights]
     assert "momentum_logit" in names and "step_size_raw" not in names
+
+
+@pytest.mark.parametrize("name", learned_momentum.SCALED_ARMS)
+def test_scaled_arms_are_saved(tmp_path, name):
+    rule = learned_momentum.SCALED_ARMS[name]
+    model = keras.Sequential([keras.Input((4, 2)), kmr.RuleLSTM(3, rule=rule)])
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert json.dumps(as_json(again.layers[0].rule)) == json.dumps(as_json(rule))
+    x = normal(np.random.default_rng(0), 2, 4, 2)
+    np.testing.assert_array_equal(array(again(x)), array(model(x)))
+    trained = [w.name for w in again.trainable_weights]
+    learns = name in ("scaled_unit", "scaled_spread", "scaled_spread_beta")
+    assert ("momentum_logit" in trained) == ("step_size_raw" in trained) == learns
+    assert ("beta_logit" in trained) == (name == "scaled_spread_beta")
+
+
+def test_a_scaled_velocity_is_that_of_adam():
+    """A learned rule that has not learned yet, on its scaling, is Adam."""
+    x = normal(np.random.default_rng(1), 3, 5, 2)
+    found = []
+    for rule in (
+        learned_momentum.SCALED_ARMS["scaled_unit"],
+        learned_momentum.Scaled(rules.LearnedMomentum(per="unit"), learned=True),
+        rules.Adam(0.6, 0.6, beta=0.999),
+    ):
+        layer = kmr.RuleLSTM(4, rule=rule, kernel_initializer=keras.initializers.Ones())
+        layer.build((None, 5, 2))
+        layer.cell.recurrent_kernel.assign(0.1 * np.ones((4, 16)))
+        found.append(array(layer(x)))
+    np.testing.assert_allclose(found[0], found[2], atol=1e-6)
+    np.testing.assert_allclose(found[1], found[2], atol=1e-6)
+
+
+def test_speech_needs_a_folder(capsys):
+    with pytest.raises(SystemExit):
+        learned_momentum.parse(["speech"])
+    assert "speech needs --folder" in capsys.readouterr().err
+
+
+def test_an_epoch_of_a_small_set_has_each_sample_several_times():
+    pytest.importorskip("aeon", reason="the sets are inside it")
+    options = learned_momentum.parse(["GunPoint", "--arms", "fixed"])
+    task = learned_momentum.comparison(options, "").task
+    plain = tasks.load("archive", name="GunPoint")
+    assert len(task.train) == 400 and len(task.test) == len(plain.test) == 150
+    counts = np.unique(task.train.x, axis=0, return_counts=True)[1]
+    assert len(counts) == len(plain.train) and counts.min() >= counts.max() - 1
 
 
 @slow_if_compiled
