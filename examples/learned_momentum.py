@@ -213,7 +213,6 @@ def comparison(options, command):
     if budget.task == "archive":
         chosen = np.arange(SAMPLES_OF_SETS) % len(task.train)
         task = dataclasses.replace(task, train=task.train[chosen])
-    sections = (updates_to_learn, scales) if options.task == "adding" else (scales,)
     return Comparison(
         task=task,
         setups={
@@ -225,16 +224,53 @@ def comparison(options, command):
         budget={"name": "the same updates for all arms"},
         title=f"Learned momentum on {options.task}",
         command=command,
-        sections=tuple(with_folder(section, options.output) for section in sections),
+        sections=sections_of(options.task, options.output),
         epochs_at_once=recipe.epochs,
     )
 
 
-def with_folder(section, folder):
-    return lambda results: section(results, folder)
+def sections_of(task, folder):
+    """Return the sections of the report on a task whose runs are in a folder."""
+    return (
+        *([updates_to_learn] if task == "adding" else []),
+        at_the_end,
+        lambda results: scales(results, folder),
+    )
 
 
-def updates_to_learn(results, folder):
+def at_the_end(results):
+    """Return the test scores after the last epoch, as a section.
+
+    No validation chooses an epoch here. All arms have had the same updates, and with the same
+    seed the same batches, so that seeds can be compared one by one.
+    """
+    settings, cells = results["settings"], []
+    metric, sign = settings["metric"], 1 if settings["larger_is_better"] else -1
+    ends = {
+        row["layer"]: {
+            run["seed"]: run["curve"][-1][f"test_{metric}"]
+            for run in runs_of(results, row["layer"])
+        }
+        for row in results["summary"]
+    }
+    fixed = ends.get("fixed", {})
+    for arm, found in ends.items():
+        values = list(found.values())
+        spread = f" ± {np.std(values, ddof=1):.2g}" if len(values) > 1 else ""
+        both = sorted({*found} & {*fixed}) if arm != "fixed" else []
+        ahead = sum(sign * (found[seed] - fixed[seed]) > 0 for seed in both)
+        cells.append(
+            [
+                arm,
+                f"{np.mean(values):.3f}{spread}",
+                f"{ahead} of {len(both)}" if both else "-",
+            ]
+        )
+    table = markdown_table(["arm", f"test {metric}", "seeds better than `fixed`"], cells)
+    return f"## After the last epoch\n\n{table}", {}
+
+
+def updates_to_learn(results):
     """Return how many updates each run took to an error of `LEARNED`, as a section."""
     metric, cells = results["settings"]["metric"], []
     samples = results["settings"]["samples"]["train"]

@@ -104,9 +104,33 @@ def test_the_report_says_how_soon_and_what_was_learned(tmp_path, monkeypatch):
     command = ["adding", "--arms", "LSTM", "unit", "--seeds=2", "--epochs=1", "--samples=64"]
     learned_momentum.main([*command, "--steps=4", f"--output={tmp_path}"])
     report = (tmp_path / "report.md").read_text()
+    assert "| seeds better than `fixed` |" in report.partition("## After the last epoch")[2]
     assert "| LSTM | 2, 2 |" in report and "| unit | 2, 2 |" in report
     assert "| unit | 0.6" in report and (tmp_path / "time_scales.png").exists()
     runs = json.loads((tmp_path / "results.json").read_text())["runs"]
     assert [(run["seed"], run["layer"]) for run in runs] == [
         (seed, layer) for seed in (0, 1) for layer in ("LSTM", "unit")
     ]
+
+
+def test_seeds_are_compared_one_by_one_after_the_last_epoch():
+    curves = {"fixed": [0.5, 0.7, 0.6], "gate": [0.6, 0.6, 0.65], "unit": [0.2, 0.9]}
+    results = {
+        "settings": {"metric": "accuracy", "larger_is_better": True},
+        "summary": [{"layer": name} for name in curves],
+        "runs": [
+            {
+                "layer": name,
+                "seed": seed,
+                "curve": [{"test_accuracy": 0.99}, {"test_accuracy": value}],
+            }
+            for name, values in curves.items()
+            for seed, value in enumerate(values)
+        ],
+    }
+    text, _ = learned_momentum.at_the_end(results)
+    assert "| fixed | 0.600 ± 0.1 | - |" in text
+    assert "| gate | 0.617 ± 0.029 | 2 of 3 |" in text
+    assert "| unit | 0.550 ± 0.49 | 1 of 2 |" in text
+    results["settings"]["larger_is_better"] = False
+    assert "| 1 of 3 |" in learned_momentum.at_the_end(results)[0]
