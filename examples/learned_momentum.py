@@ -45,7 +45,7 @@ import numpy as np
 from command_line import documented_parser, folder, new_folder, positive, run_example
 from keras import ops
 
-from keras_momentum_rnn import rules, tasks
+from keras_momentum_rnn import RuleLSTM, rules, tasks
 from keras_momentum_rnn.diagnostics import plot_time_scales, time_scales
 from keras_momentum_rnn.experiments import Comparison, compare
 from keras_momentum_rnn.presentation import markdown_table
@@ -296,7 +296,7 @@ def scales(results, folder):
             path = folder / "runs" / f"{run['layer']}-{run['seed']}" / "best.keras"
             rule = ARMS.get(row["layer"])
             if rule is not None and rule.learns and path.exists():
-                found.append(time_scales(keras.models.load_model(path).layers[0]))
+                found.append(time_scales(recurrent_layer(keras.models.load_model(path))))
         if found:
             drawn[row["layer"]] = found[0]
             mu, s = (np.concatenate([f[n].ravel() for f in found]) for n in NAMES)
@@ -309,6 +309,11 @@ def scales(results, folder):
         f"units of all seeds: the median, and where 90 % of them lie.\n\n{table}"
     )
     return text, {"time_scales.png": picture(drawn)}
+
+
+def recurrent_layer(model):
+    """Return the layer with the rule; where steps are missing, a mask comes before it."""
+    return next(layer for layer in model.layers if isinstance(layer, RuleLSTM))
 
 
 def picture(drawn):

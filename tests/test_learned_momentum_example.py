@@ -1,6 +1,8 @@
 """The study of learned momenta: its arms, its resuming, its report."""
 
+import itertools
 import json
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -98,6 +100,12 @@ def test_an_epoch_of_a_small_set_has_each_sample_several_times():
     assert len(counts) == len(plain.train) and counts.min() >= counts.max() - 1
 
 
+def test_the_layer_of_a_set_with_gaps_is_found():
+    layer = kmr.RuleLSTM(3, rule=rules.LearnedMomentum())
+    parts = [keras.Input((4, 2)), keras.layers.Masking(), layer, keras.layers.Dense(1)]
+    assert learned_momentum.recurrent_layer(keras.Sequential(parts)) is layer
+
+
 @slow_if_compiled
 def test_the_report_says_how_soon_and_what_was_learned(tmp_path, monkeypatch):
     monkeypatch.setattr(learned_momentum, "LEARNED", 1e9)
@@ -134,3 +142,70 @@ def test_seeds_are_compared_one_by_one_after_the_last_epoch():
     assert "| unit | 0.550 ± 0.49 | 1 of 2 |" in text
     results["settings"]["larger_is_better"] = False
     assert "| 1 of 3 |" in learned_momentum.at_the_end(results)[0]
+
+
+# What is committed
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "examples" / "results" / "learned_momentum"
+PAGE = ROOT / "docs" / "learned_momentum.md"
+committed = pytest.mark.skipif(
+    not (PAGE.exists() and RESULTS.exists()), reason="only a checkout has docs and results"
+)
+
+
+def results_of(name):
+    return json.loads((RESULTS / name / "results.json").read_text())
+
+
+def ends_of(name):
+    """Return the test scores after the last epoch, arrays by arm."""
+    results, found = results_of(name), {}
+    for run in results["runs"]:
+        score = run["curve"][-1][f"test_{results['settings']['metric']}"]
+        found.setdefault(run["layer"], []).append(score)
+    return {arm: np.array(scores) for arm, scores in found.items()}
+
+
+def page_tables():
+    """Return the rows of the page's two tables."""
+    tasks_of = ["digits", "digits_permuted", *learned_momentum.SETS, "speech"]
+    ends = [ends_of(name) for name in tasks_of]
+    adding = ends_of("adding")
+    scaled = ends_of("adding_scaled")
+    rows = [
+        [f"`{arm}`", *(f"{of[arm].mean():.3f}" if arm in of else "-" for of in ends)]
+        for arm in learned_momentum.ARMS
+    ]
+    errors = [
+        [f"`{arm}`", ", ".join(f"{error:.3f}" for error in of[arm])]
+        for arms, of in (
+            (learned_momentum.ARMS, adding),
+            (learned_momentum.SCALED_ARMS, scaled),
+        )
+        for arm in arms
+        if arm in of
+    ]
+    return [["| " + " | ".join(row) + " |" for row in table] for table in (rows, errors)]
+
+
+@committed
+def test_numbers_of_the_page():
+    lines = PAGE.read_text().splitlines()
+    for row in itertools.chain(*page_tables()):
+        assert row in lines
+
+
+@committed
+@pytest.mark.parametrize("name", sorted(path.name for path in RESULTS.glob("*/")))
+def test_what_the_reports_say_is_in_the_results(name):
+    results = results_of(name)
+    report = (RESULTS / name / "report.md").read_text()
+    assert learned_momentum.at_the_end(results)[0] in report
+    if "adding" in name:
+        assert learned_momentum.updates_to_learn(results)[0] in report
+    counts = {}
+    for run in results["runs"]:
+        counts[run["layer"]] = counts.get(run["layer"], 0) + 1
+        assert len(run["curve"]) == run["setup"]["epochs"]
+    assert len({*counts.values()}) == 1 and f"{min(counts.values())} seeds" in report
