@@ -149,11 +149,11 @@ class HessianFreeModel(keras.Model):
         self.compile(**keras.saving.deserialize_keras_object(config))
 
     def fit(self, *arguments: Any, **options: Any) -> keras.callbacks.History:
-        self._check_derivatives_once()
+        self._check_once()
         return super().fit(*arguments, **options)
 
     def train_on_batch(self, *arguments: Any, **options: Any) -> Any:
-        self._check_derivatives_once()
+        self._check_once()
         return super().train_on_batch(*arguments, **options)
 
     def train_step(self, *arguments: Any) -> Any:
@@ -180,7 +180,7 @@ class HessianFreeModel(keras.Model):
             y: as of `fit`.
             sample_weight: as of `fit`.
         """
-        self._check_derivatives_once()
+        self._check_once()
         data = tree.map_structure(ops.convert_to_tensor, (x, y))
         if sample_weight is not None:
             sample_weight = tree.map_structure(ops.convert_to_tensor, sample_weight)
@@ -206,7 +206,6 @@ class HessianFreeModel(keras.Model):
     def _quadratic(self, x, y, weights):
         """Return the `Quadratic` of a batch, the outputs, and the values of other variables."""
         variables, theta = self.trainable_variables, values_of(self.trainable_variables)
-        self.optimizer.build(variables)  # refuses others than those of `compile`
         rest = list(zip(self._rest(), values_of(self._rest())))
         again = derivatives.repeated_draws()
 
@@ -280,8 +279,15 @@ class HessianFreeModel(keras.Model):
 
         return both
 
-    def _check_derivatives_once(self):
-        if self.compiled and not self._derivatives_checked:
+    def _check_once(self):
+        """Check the variables, and once the derivatives: on JAX an error in `fit` is too late.
+
+        There Keras has taken the weights out of the model by then.
+        """
+        if not self.compiled:
+            return
+        self.optimizer.build(self.trainable_variables)  # refuses others than those of `compile`
+        if not self._derivatives_checked:
             self.check_derivatives()
             self._derivatives_checked = True
 
