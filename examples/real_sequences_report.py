@@ -16,8 +16,8 @@ from command_line import documented_parser, folder, new_folder, positive, publis
 from contestants import CONTESTANTS, REFERENCES, excluded
 from perturbations import MEANINGS, PERTURBATIONS
 from ranks import LEVEL, against, critical_difference, mean_ranks, smallest_p
-from real_sequences import SETS
 from real_sequences_pictures import gain_picture, progress_picture, rank_picture
+from real_sets import SETS
 
 from keras_momentum_rnn.presentation import markdown_table
 
@@ -82,14 +82,15 @@ def whole_sets(found):
         name
         for name, content in found.items()
         if all(
-            layer in content["layers"] or excluded(contestant, channels(content))
-            for layer, contestant in CONTESTANTS.items()
+            layer in content["layers"] or excluded(layer, *shape(content))
+            for layer in CONTESTANTS
         )
     ]
 
 
-def channels(content):
-    return content["settings"]["task"]["channels"]
+def shape(content):
+    told = content["settings"]["task"]
+    return told["steps"], told["channels"]
 
 
 def of_classes(content):

@@ -17,6 +17,7 @@ import perturbations
 import ranks
 import real_sequences
 import real_sequences_report
+import real_sets
 from ts_files import needs_aeon, write
 
 from keras_momentum_rnn import tasks
@@ -90,11 +91,51 @@ def test_layers_have_the_parameters_of_an_lstm(name):
     assert abs(counts[1] - budget) == min(abs(count - budget) for count in counts)
 
 
-def test_one_channel_is_not_normalised():
-    layer = contestants.CONTESTANTS["LayerNorm-LSTM"]
-    assert "one channel" in contestants.excluded(layer, 1)
-    assert contestants.excluded(layer, 2) is None
-    assert contestants.excluded(contestants.CONTESTANTS["LSTM"], 1) is None
+def test_one_channel_is_not_normalised_and_a_few_steps_have_no_kernel():
+    assert "one channel" in contestants.excluded("LayerNorm-LSTM", 20, 1)
+    assert contestants.excluded("LayerNorm-LSTM", 20, 2) is None
+    assert contestants.excluded("LSTM", 8, 1) is None
+    assert "9 steps" in contestants.excluded("MiniRocket", 8, 8)
+    assert contestants.excluded("MiniRocket", 9, 8) is None
+
+
+# The sets
+
+
+def test_digits_are_read_by_rows_and_by_pixels():
+    options = real_sequences.parse(["--sets", "DigitRows", "DigitPixels"])
+    rows, pixels = (real_sets.loader(name, options) for name in options.sets)
+    raw = rows(standardise=None)
+    assert raw.input_shape == (8, 8) and raw.options["name"] == "DigitRows"
+    assert [len(raw.train), len(raw.validation), len(raw.test)] == [1078, 359, 360]
+    np.testing.assert_array_equal(raw.test.x, tasks.load("digits").test.x.reshape(-1, 8, 8))
+    np.testing.assert_array_equal(raw.test.y, tasks.load("digits").test.y)
+    one = pixels(standardise="training")
+    assert one.input_shape == (64, 1) and abs(one.train.x.mean()) < 1e-4
+    np.testing.assert_array_equal(one.train.y, raw.train.y)
+    np.testing.assert_allclose(pixels(standardise="sample").test.x.mean(axis=1), 0, atol=1e-5)
+
+
+def test_spoken_digits_keep_the_last_speakers_for_test(tmp_path):
+    soundfile = pytest.importorskip("soundfile", reason="it reads speech")
+    time = np.arange(800) / 8000
+    for speaker in ("ann", "bob", "eve", "ida"):
+        for digit in range(2):
+            for index in range(1 + (speaker > "b")):
+                sine = 0.5 * np.sin(2 * np.pi * (500 + 2000 * digit) * time)
+                soundfile.write(tmp_path / f"{digit}_{speaker}_{index}.wav", sine, 8000)
+    given = ["--sets", "SpokenDigits", "--recordings", str(tmp_path)]
+    task = real_sets.loader("SpokenDigits", real_sequences.parse(given))(standardise=None)
+    assert task.input_shape == (5, real_sets.BANDS)
+    assert [len(task.train), len(task.validation), len(task.test)] == [4, 2, 8]
+    # The tone stands in its own band.
+    for x, y in zip(task.test.x, task.test.y):
+        mel = 2595 * np.log10(1 + (500 + 2000 * y) / 700)
+        band = int(mel / (2595 * np.log10(1 + 4000 / 700)) * real_sets.BANDS)
+        assert set(x.argmax(axis=1)) == {band}
+    with pytest.raises(SystemExit):
+        real_sequences.parse(["--sets", "SpokenDigits"])
+    assert "SpokenDigits" not in real_sequences.parse([]).sets
 
 
 # The comparison
@@ -189,6 +230,7 @@ def made(scores):
                 "metric": "accuracy",
                 "larger_is_better": True,
                 "chance": {"accuracy": 0.25},
+                "steps": 20,
                 "channels": 1,
             }
         },
@@ -209,9 +251,9 @@ def test_a_difference_within_both_deviations_is_even():
 
 def test_the_share_of_the_study_is_told():
     found = {"GunPoint": made({"LSTM": [0.8, 0.9], "GRU": [0.8, 0.9]})}
-    every = len(real_sequences.SETS) * (len(contestants.CONTESTANTS) + 2)
+    every = len(real_sets.SETS) * (len(contestants.CONTESTANTS) + 2)
     text = real_sequences_report.share(found, [])
-    assert f"2 of {every} pairs" in text and f"0 of {len(real_sequences.SETS)} sets" in text
+    assert f"2 of {every} pairs" in text and f"0 of {len(real_sets.SETS)} sets" in text
     assert "ItalyPowerDemand" in text and "GunPoint" not in text
 
 
