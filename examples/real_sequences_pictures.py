@@ -27,7 +27,9 @@ def rank_picture(ranks, spread, sets):
         f"mean rank over {sets} sets, 1 is best; blue ours, red plain\n"
         f"grey: not told apart from the first (critical difference {spread:.1f}, Nemenyi, 5 %)"
     )
-    axes.set_title(f"{names[-1]} ranks first, {ranks[names[-1]]:.1f} on average", loc="left")
+    apart = sum(rank > first + spread for rank in ranks.values())
+    told = f"{apart} of {len(ranks) - 1} others are" if apart else "no other is"
+    axes.set_title(f"{names[-1]} ranks first; {told} clearly worse", loc="left", fontsize=10)
     tidy(axes)
     return figure
 
