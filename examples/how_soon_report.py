@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from keras_momentum_rnn.presentation import BLUE, VERMILION, markdown_table, tidy
 
 SHAPES = ("o", "s", "D", "^")
+TICKS = [digit * 10**power for power in range(1, 6) for digit in (1, 2, 3, 5)]
 
 
 def main(argv=None):
@@ -94,8 +95,14 @@ def ranked(layers):
 
 def finding(found):
     """Return who learns first at each length, one sentence."""
-    told = [f"{steps} steps {ranked(layers)[0][0]}" for steps, layers in found.items()]
-    return f"Learns to add first: {'; '.join(told)}"
+    first = {}
+    for steps, layers in found.items():
+        if learned_of(layers):
+            first.setdefault(ranked(layers)[0][0], []).append(str(steps))
+    if not first:
+        return "No layer learned to add"
+    told = [f"{layer} at {', '.join(steps)} steps" for layer, steps in first.items()]
+    return f"First to learn to add: {'; '.join(told)}"
 
 
 def shown(runs, most):
@@ -187,11 +194,17 @@ def how(settings):
     )
 
 
+def learned_of(layers):
+    """Return the updates of all runs that are shown and learned."""
+    shown = [updates(runs) for _, (_, runs) in ranked(layers)]
+    return [value for values in shown for value in values if value < math.inf]
+
+
 def picture(found, settings):
     """Return a figure of the updates of all seeds, a row for each layer."""
     first = next(iter(found.values()))
     names = [name for name, _ in ranked(first)][::-1]
-    figure = Figure(figsize=(8, 0.42 * len(names) + 1.6), layout="constrained")
+    figure = Figure(figsize=(8, 0.5 * len(names) + 1.6), layout="constrained")
     axes = figure.subplots()
     most = settings["most"]
     for number, (steps, layers) in enumerate(found.items()):
@@ -212,13 +225,19 @@ def picture(found, settings):
         axes.plot([], [], shape, color="0.4", label=f"{steps} steps")
     axes.axvline(most, color="0.7")
     axes.set_xscale("log")
+    low = min((v for one in found.values() for v in learned_of(one)), default=most)
+    axes.set_xlim(0.8 * low, 1.25 * most)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    ticks = [tick for tick in TICKS if 0.8 * low <= tick <= most]
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.minorticks_off()
     axes.set_yticks(range(len(names)), names)
     axes.set_xlabel(
         f"updates until the squared error is below {settings['error']:g}; fewer is better\n"
         "large: the median of the seeds; blue ours, red plain"
     )
     axes.set_title(finding(found), loc="left", fontsize=10)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.06, 1), frameon=False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     tidy(axes)
     return figure
 
