@@ -187,13 +187,13 @@ def cost(told):
     )
 
 
-def soon_results():
-    return json.loads((RESULTS / "how_soon" / "results.json").read_text(encoding="utf-8"))
-
-
 def soon():
-    """Return who learns to add first at each length, a list."""
-    return how_soon_report.comparisons(how_soon_report.whole(soon_results()["runs"]))
+    """Return who learns to add first at each length, a list; nothing before it has run."""
+    path = RESULTS / "how_soon" / "results.json"
+    if not path.exists():
+        return ""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return how_soon_report.comparisons(how_soon_report.whole(content["runs"]))
 
 
 def in_short(told):
