@@ -53,6 +53,12 @@ class Row:
     def layers(self):
         front = [keras.layers.Rescaling(self.gain)] if self.gain != 1 else []
         given = {n: v() if callable(v) else v for n, v in self.arguments.items()}
+        if keras.config.backend() == "torch" and self.layer in ("LSTM", "GRU"):
+            # The same layer: Keras's own takes many times as long there.
+            return [
+                *front,
+                available_layers()[f"Rule{self.layer}"](UNITS, rule=rules.Identity()),
+            ]
         return [*front, available_layers()[self.layer](UNITS, **given)]
 
 

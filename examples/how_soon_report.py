@@ -139,29 +139,30 @@ def table(steps, layers, settings):
     ]
     head += ["milliseconds an update", "seconds"]
     seeds = len(next(iter(next(iter(layers.values())).values())))
-    return f"**{steps} steps**, {seeds} seeds:\n\n{markdown_table(head, rows)}"
+    return (
+        f"**{steps} steps**, {seeds} seed{'s' * (seeds > 1)}:\n\n{markdown_table(head, rows)}"
+    )
 
 
 def comparisons(found):
-    """Return what the best of ours is to the best plain one at each length, a list."""
+    """Return the best of ours and of the plain layers at each length, a list."""
     lines = []
     for steps, layers in found.items():
-        both = ranked(layers)
-        ours = next((item for item in both if not is_plain(item[0])), None)
-        plain = next((item for item in both if is_plain(item[0])), None)
-        if ours is None or plain is None:
+        kinds = {"ours": [], "plain": [], "louder": []}
+        for name, (_, runs) in ranked(layers):
+            kind = "ours" if not is_plain(name) else "louder" if "," in name else "plain"
+            kinds[kind].append((name, runs))
+        if not kinds["ours"] or not kinds["plain"]:
             continue
-        told = [
-            f"{name} {median(updates(runs)):,}" if median(updates(runs)) < math.inf else name
-            for name, (_, runs) in (ours, plain)
-        ]
-        pairs = list(zip(updates(ours[1][1]), updates(plain[1][1])))
-        won = sum(a < b for a, b in pairs)
-        lines.append(
-            f"- {steps} steps: best of ours {told[0]}, best plain one {told[1]}; with the same "
-            f"seed ours was first in {won} of {len(pairs)}."
-        )
+        told = [in_words(*kinds["ours"][0])]
+        told += [in_words(*item) for item in kinds["plain"][:2] + kinds["louder"][:2]]
+        lines.append(f"- {steps} steps: {', '.join(told)}.")
     return "\n".join(lines)
+
+
+def in_words(name, runs):
+    middle = median(updates(runs))
+    return f"{name} {middle:,}" if middle < math.inf else f"{name} not in time"
 
 
 def text(content, found, figures):
@@ -169,26 +170,31 @@ def text(content, found, figures):
     parts = [
         "# How soon does a layer learn to add?",
         f"{finding(found)}." if found else "No seed is through.",
+        "Updates until half of the seeds had learned:",
         comparisons(found),
         "![Updates until the sum is learned](how_soon.png)" * bool(figures),
         *(table(steps, layers, settings) for steps, layers in found.items()),
         "## How it was done",
-        how(settings),
+        how(settings, {run["learning_rate"] for run in content["runs"]}),
         "```sh\n" + "\n".join(content["commands"]) + "\n```",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def how(settings):
+def how(settings, rates):
+    chosen = (
+        f"The learning rate is {next(iter(rates)):g}."
+        if len(rates) == 1
+        else "Each layer is shown at its better learning rate, chosen by these runs themselves."
+    )
     names = ("backend", "device", "keras_momentum_rnn", "keras", settings["backend"])
     return (
         f"Learned: squared error below {settings['error']:g} on {settings['held_out']} new "
         f"sequences, looked at every {settings['interval']} updates. A run ends then, or after "
         f"{settings['most']:,} updates. All layers have {settings['units']} units "
         f"(a GRU of as many has fewer parameters), batches of {settings['batch_size']} fresh "
-        f"sequences, Adam, gradients clipped to a norm of {settings['clipnorm']:g}. Each layer "
-        "is shown at its better learning rate, chosen by these runs themselves. `inputs x 10` "
-        "multiplies the inputs before the layer. LayerNormalization before an LSTM has no "
+        f"sequences, Adam, gradients clipped to a norm of {settings['clipnorm']:g}. {chosen} "
+        "`inputs x 10` multiplies the inputs before the layer. LayerNormalization before an LSTM has no "
         "part: over two channels it keeps only which is larger. Seconds are of one processor "
         "core, without compilation. " + ", ".join(f"{n} {settings[n]}" for n in names) + "."
     )

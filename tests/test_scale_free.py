@@ -42,6 +42,7 @@ def test_it_is_the_layer_with_the_two_flags(layer_class):
     flags = built(layer_class, use_bias=False, use_recurrent_bias=True)
     assert not layer.use_bias and layer.use_recurrent_bias and not flags.scale_free
     assert [w.name for w in layer.weights] == [w.name for w in flags.weights]
+    flags.set_weights(layer.get_weights())
     np.testing.assert_array_equal(array(layer(X)), array(flags(X)))
 
 
