@@ -194,9 +194,11 @@ def how(settings, rates):
         f"{settings['most']:,} updates. All layers have {settings['units']} units "
         f"(a GRU of as many has fewer parameters), batches of {settings['batch_size']} fresh "
         f"sequences, Adam, gradients clipped to a norm of {settings['clipnorm']:g}. {chosen} "
-        "`inputs x 10` multiplies the inputs before the layer. LayerNormalization before an LSTM has no "
-        "part: over two channels it keeps only which is larger. Seconds are of one processor "
-        "core, without compilation. " + ", ".join(f"{n} {settings[n]}" for n in names) + "."
+        "`inputs x 10` multiplies the inputs before the layer. LayerNormalization before an "
+        "LSTM has no part: over two channels it keeps only which is larger. Seconds are of one "
+        "processor core, without compilation. "
+        + ", ".join(f"{n} {settings[n]}" for n in names)
+        + "."
     )
 
 

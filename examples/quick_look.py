@@ -39,7 +39,7 @@ def look(options, command):
     given = [f"--{n}={getattr(options, n)}" for n in ("steps", "seeds", "updates", "output")]
     arguments = how_soon.parse([*given, "--rates=5e-3", "--layers", *LAYERS])
     runs = len(list(how_soon.planned(arguments)))
-    print(f"{runs} runs. If you stop it, the same command goes on from the last finished run.")
+    print(f"{runs} run{'s' * (runs > 1)}. If you stop it, repeat the command to resume.")
     return how_soon.how_soon(arguments, command)
 
 
