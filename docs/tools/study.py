@@ -15,7 +15,7 @@ if (examples := str(ROOT / "examples")) not in sys.path:
     sys.path.append(examples)
 
 import how_soon_report
-from contestants import CONTESTANTS
+from contestants import CONTESTANTS, OUTSIDE
 from ranks import LEVEL, pairwise
 from real_sequences_report import finding
 from real_sequences_scores import (
@@ -108,6 +108,13 @@ def name_of(layer):
         "LayerNorm-LSTM": "LSTM behind LayerNormalization",
     }
     return named.get(layer, f"`{layer}`")
+
+
+def in_full(layer):
+    """Return one of our layers with the option that the comparison gave it."""
+    return (
+        f"{layer}(..., scale_free=True)" if CONTESTANTS[layer].arguments == OUTSIDE else layer
+    )
 
 
 def chosen_sets(told, where):
@@ -213,7 +220,7 @@ def in_short(told):
             plain, ours = (best_of(means, source) for source in ("plain", "ours"))
             yield (
                 f"**{words[0].upper()}{words[1:]}, after training** ({sets} sets): accuracy "
-                f"{means[ours]:.2f} with `{ours}`, bias outside the rule; "
+                f"{means[ours]:.2f} with `{in_full(ours)}`; "
                 f"{means['LSTM']:.2f} with `LSTM`, {means['GRU']:.2f} with `GRU`, "
                 f"{means[plain]:.2f} with {name_of(plain)}."
             )
