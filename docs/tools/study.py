@@ -19,6 +19,7 @@ from contestants import CONTESTANTS, OUTSIDE
 from ranks import LEVEL, pairwise
 from real_sequences_report import finding
 from real_sequences_scores import (
+    FIRST,
     by_layer,
     compared,
     counted,
@@ -60,6 +61,7 @@ def parts():
     return {
         "study": "\n\n".join([summary(told), ranks_table(told)]),
         "situations": situations(told),
+        "levels": levels(told),
         "cost": cost(told),
         "how_soon": soon(),
         "in_short": "\n".join(f"- {line}" for line in in_short(told)),
@@ -167,6 +169,22 @@ def situations(told):
             ]
         )
     head = ["after training", "sets", "`LSTM`", "`GRU`", "best plain layer", "best of ours"]
+    return markdown_table(head, rows)
+
+
+def levels(told):
+    """Return what the layers make of series to forecast, a table."""
+    layers = [name for name in by_layer(told, list(told)) if name in FIRST]
+    rows = []
+    for name, content in told.items():
+        if of_classes(content):
+            continue
+        before = content["settings"]["task"]["chance"]["loss"]
+        cells = [f"{scores(content, layer).mean():.2g}" for layer in layers]
+        rows.append([name, f"{before:.2g}", *cells])
+    if not rows:
+        return "No series is through yet."
+    head = ["series: squared error", "the value before", *map(name_of, layers)]
     return markdown_table(head, rows)
 
 
