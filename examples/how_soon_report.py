@@ -154,9 +154,10 @@ def comparisons(found):
             kinds[kind].append((name, runs))
         if not kinds["ours"] or not kinds["plain"]:
             continue
-        told = [in_words(*kinds["ours"][0])]
-        told += [in_words(*item) for item in kinds["plain"][:2] + kinds["louder"][:2]]
-        lines.append(f"- {steps} steps: {', '.join(told)}.")
+        told = ", ".join(in_words(*item) for item in kinds["ours"][:1] + kinds["plain"][:2])
+        if louder := [in_words(*item) for item in kinds["louder"][:2]]:
+            told += f"; on inputs x 10: {', '.join(louder).replace(', inputs x 10', '')}"
+        lines.append(f"- {steps} steps: {told}.")
     return "\n".join(lines)
 
 

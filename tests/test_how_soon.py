@@ -54,7 +54,7 @@ def test_the_better_rate_counts_and_who_failed_comes_last():
         {"runs": runs, "settings": SETTINGS, "commands": ["python examples/how_soon.py"]}
     )
     assert "First to learn to add: GRU, inputs x 10 at 100 steps." in text
-    assert "- 100 steps: RMSPropLSTM 500, LSTM not in time, GRU, inputs x 10 60." in text
+    assert "- 100 steps: RMSPropLSTM 500, LSTM not in time; on inputs x 10: GRU 60." in text
     assert "| LSTM | 10 | 0.002 | > 1,000 (900 to > 1,000), 1 of 3 |" in text
     assert list(figures) == ["how_soon.png"]
 

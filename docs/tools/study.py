@@ -241,8 +241,8 @@ def in_short(told):
         if words.startswith("the gain falls"):
             plain, ours = (best_of(means, source) for source in ("plain", "ours"))
             yield (
-                f"**{words[0].upper()}{words[1:]}, after training** ({sets} set{'s' * (sets > 1)}): accuracy "
-                f"{means[ours]:.2f} with `{in_full(ours)}`; "
+                f"**{words[0].upper()}{words[1:]}, after training** ({sets} "
+                f"set{'s' * (sets > 1)}): accuracy {means[ours]:.2f} with `{in_full(ours)}`; "
                 f"{means['LSTM']:.2f} with `LSTM`, {means['GRU']:.2f} with `GRU`, "
                 f"{means[plain]:.2f} with {name_of(plain)}."
             )
