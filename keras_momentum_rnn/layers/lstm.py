@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-def with_bias_outside(scale_free, arguments):
+def with_bias_outside(scale_free: bool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return keyword arguments with the biases of `scale_free`, unchanged without it.
 
     Raises:
