@@ -19,6 +19,8 @@ from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import claims, plots, report, summary
 from keras_momentum_rnn.tasks.paper_results import published
 
+pytestmark = pytest.mark.any_backend
+
 
 def run(layer, seed, validation, test, seconds=2.0, diverged=False):
     """A run of which the score is the accuracy."""
