@@ -30,6 +30,7 @@ BAD = {
     "memory": [3, "gru", keras.layers.GRU(4), STACK],
     "relaxed": ["no", 1],
     "use_recurrent_bias": ["yes", 1],
+    "scale_free": ["yes", None, 1],
     "use_cudnn": ["yes", None, 1],
 }
 

@@ -83,6 +83,15 @@ def test_exact_copies_of_graphs_take_the_cells_states():
     assert_close(array(plain(X)), array(model(X)), tolerance=1e-5)
 
 
+@pytest.mark.parametrize("name", ["MomentumLSTM", "SRGRU"])
+def test_exact_copies_take_a_mask_of_the_graph(name):
+    x, mask = keras.Input((None, FEATURES)), keras.Input((None,), dtype="bool")
+    model = keras.Model([x, mask], copied(LINEAR[name])(x, mask=mask))
+    plain = to_keras(model, exact=True)
+    inputs = [X, MASKS["holes"](BATCH, TIME)]
+    assert_close(array(plain(inputs)), array(model(inputs)), tolerance=1e-5)
+
+
 def test_an_exact_copy_can_be_saved(tmp_path):
     layer = copied(LINEAR["SRLSTM"])
     model = keras.Sequential([keras.Input((None, FEATURES)), layers.Masking(), layer])

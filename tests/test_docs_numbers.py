@@ -170,6 +170,20 @@ def test_tables_of_files(name, monkeypatch):
     )
 
 
+def test_sentence_on_quantised_files():
+    found = json.loads((ROOT / "benchmarks" / "results" / "quantised.json").read_text())
+    most = {"float16": 0, "int8": 0}
+    for files in found["layers"].values():
+        for kind in ("litert", "onnx"):
+            for bits in most:
+                lost = [files[f"{kind} {width}"]["accuracy"] for width in ("float32", bits)]
+                most[bits] = max(most[bits], 100 * (lost[0] - lost[1]))
+    assert (
+        f"at most {max(most.values()):.1f} percentage points, and with float16 at most "
+        f"{most['float16']:.1f}."
+    ) in (ROOT / "docs" / "deploy.md").read_text()
+
+
 def scores(name):
     """Return the mean test score of each layer, and of a constant output."""
     found = results(name)

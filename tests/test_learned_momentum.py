@@ -244,7 +244,7 @@ def assert_equal(layers, call, tolerance=1e-5):
         assert_close(by_fast[name], expected, 10 * tolerance)
 
 
-NATIVE, FUSED = ("LSTM", "GRU", "RNN", "DTRIV"), ("LSTM", "GRU", "RNN")
+NATIVE, FUSED = ("LSTM", "GRU", "RNN", "DTRIV", "MCRM"), ("LSTM", "GRU", "RNN")
 
 
 def path_of(device, name, per, slots):
