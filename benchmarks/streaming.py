@@ -46,6 +46,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--output", type=Path, default=RESULT)
     options = parser.parse_args()
+    load = os.getloadavg()
     with tempfile.TemporaryDirectory() as folder:
         files = {
             (name, kind): written(model, Path(folder) / f"{name}-{kind}.onnx")
@@ -69,6 +70,7 @@ def main():
         "case": {"units": options.units, "features": FEATURES, "steps of a sequence": LENGTH},
         "backend that wrote the files": keras.config.backend(),
         "onnxruntime": metadata.version("onnxruntime"),
+        "load average before": [round(x, 1) for x in load],
         "load average": [round(x, 1) for x in os.getloadavg()],
         "layers": found,
     }

@@ -335,7 +335,8 @@ class _ToKeras(_Conversion):
                 self.origins[id(new)],
                 {"takes slots in its `initial_state`": len(states) > own},
             )
-            args = (self.filters[id(new)](args[0]), *args[1:])
+            mask = kwargs.get("mask", args[2] if len(args) > 2 else None)
+            args = (self.filters[id(new)](args[0], mask=mask), *args[1:])
         return super().called(new, *args, **kwargs)
 
     def converts(self, layer):

@@ -5,20 +5,20 @@ model takes one step of the inputs and all states, and returns one step of the o
 new states.
 """
 
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 from keras import ops
 
+from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.recurrent import RuleLayer
 
 # Layers that treat each time step alone, so that one step passes them as many do.
 PER_STEP = (
-    keras.layers.Activation,
     keras.layers.ActivityRegularization,
     keras.layers.Add,
     keras.layers.Average,
-    keras.layers.Concatenate,
-    keras.layers.Dense,
     keras.layers.Dropout,
     keras.layers.ELU,
     keras.layers.Embedding,
@@ -30,32 +30,39 @@ PER_STEP = (
     keras.layers.Maximum,
     keras.layers.Minimum,
     keras.layers.Multiply,
-    keras.layers.Normalization,
     keras.layers.ReLU,
     keras.layers.Rescaling,
     keras.layers.SpatialDropout1D,
     keras.layers.Subtract,
     keras.layers.TimeDistributed,
-    keras.layers.UnitNormalization,
 )
-# The same, where they act on the last axis.
-ON_LAST_AXIS = (
+# The same, where their axis comes after that of time; without one, they act on the last.
+PER_AXIS = (
+    keras.layers.Activation,
     keras.layers.BatchNormalization,
+    keras.layers.Concatenate,
+    keras.layers.Dense,
     keras.layers.LayerNormalization,
+    keras.layers.Normalization,
     keras.layers.Softmax,
+    keras.layers.UnitNormalization,
 )
 # Operations of `keras.ops`, by the names of their classes, which masks and sums are made of.
 ELEMENTWISE = (
     *("Abs", "Add", "Cast", "Divide", "Equal", "Exp", "Log", "LogicalAnd", "LogicalNot"),
-    *("LogicalOr", "Maximum", "Minimum", "Multiply", "Negative", "NotEqual", "Relu"),
-    *("Sigmoid", "Sqrt", "Square", "Subtract", "Tanh"),
+    *("LogicalOr", "Maximum", "Minimum", "Multiply", "Negative", "NotEqual", "OnesLike"),
+    *("Relu", "Sigmoid", "Sqrt", "Square", "Subtract", "Tanh", "ZerosLike"),
 )
-OVER_LAST_AXIS = ("All", "Any")
-OF_KERAS = (keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN)
+OVER_AXIS = ("All", "Any", "Concatenate", "ExpandDims")
+CELLS_OF_KERAS = (
+    keras.layers.LSTMCell,
+    keras.layers.GRUCell,
+    keras.layers.SimpleRNNCell,
+)
 PREFIX = "state"
 
 
-def step_model(model: keras.Model) -> keras.Model:
+def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras.Model:
     """Return a model of one time step, for streams.
 
     It gives, step by step, what `predict` gives for the sequence so far: an output that has a
@@ -66,6 +73,8 @@ def step_model(model: keras.Model) -> keras.Model:
     Args:
         model: a built Sequential or Functional model. The second axis of each input is time.
             Its recurrent layers go forwards.
+        constant_inputs: names of inputs without a time axis, such as an embedding of the
+            speaker, which every step gets whole. Defaults to none.
 
     Returns:
         A `keras.Model`. Inputs: those of `model` without their time axis, then the states of
@@ -75,7 +84,8 @@ def step_model(model: keras.Model) -> keras.Model:
     Raises:
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,
             `go_backwards`, a convolution or attention over time; if a recurrent layer takes
-            its initial state from the graph; or if there is no recurrent layer.
+            its initial state from the graph; if there is no recurrent layer; or if a constant
+            input is no input of the model.
 
     Example:
 
@@ -94,10 +104,16 @@ def step_model(model: keras.Model) -> keras.Model:
         raise ValueError(
             f"`model` must be a built Sequential or Functional model. Received: model={model!r}"
         )
-    calls = _Graph().count(model)
+    names = [x.name for x in model.inputs]
+    if unknown := set(constant_inputs) - set(names):
+        raise ValueError(
+            f"`constant_inputs` must be names of the model's inputs, {names}. Received: "
+            f"constant_inputs={constant_inputs}, of which {sorted(unknown)} are not"
+        )
+    calls = _Graph(constant_inputs).count(model)
     if not calls:
         raise ValueError(f"Model {model.name!r} has no recurrent layer to run step by step")
-    return _Graph().run(model, calls)
+    return _Graph(constant_inputs).run(model, calls)
 
 
 def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
@@ -117,34 +133,48 @@ class _Graph:
     Attributes:
         timed: dict from the ids of tensors with a time axis to the tensors.
         placed: list of pairs of inputs and outputs for states.
+        masks: dict from the ids of tensors with a time axis to their masks.
     """
 
-    def __init__(self):
+    def __init__(self, constant):
+        self.constant = constant
         self.copies, self.timed, self.calls, self.placed = {}, {}, [], []
+        self.masks, self.names = {}, {}
         self.inputs = self.placeholders = None
 
     def count(self, model):
         """Return the recurrent layers of a model, one for each call."""
         self.rebuild = False
-        self.walk(model, [self.with_time(x) for x in map(_like, model.inputs)])
+        inputs = [_like(x) for x in model.inputs]
+        for x, original in zip(inputs, model.inputs):
+            if original.name not in self.constant:
+                self.with_time(x)
+        self.walk(model, inputs)
         return self.calls
 
     def run(self, model, calls):
         self.rebuild = True
-        taken = {}
+        taken = {layer.name: 0 for layer in calls}
         for layer in calls:
-            taken[layer.name] = taken.get(layer.name, 0) + 1
-            nth = "" if taken[layer.name] == 1 else f"_{taken[layer.name]}"
+            prefix = f"{PREFIX}_{_free(layer.name, taken)}"
             inputs = [
-                keras.Input((size,), dtype=dtype, name=f"{PREFIX}_{layer.name}{nth}_{name}")
+                keras.Input((size,), dtype=dtype, name=f"{prefix}_{name}")
                 for name, size, dtype in _states_of(layer)
             ]
             self.placed.append([inputs, None])
         self.placeholders = [x for inputs, _ in self.placed for x in inputs]
-        steps = [keras.Input(x.shape[2:], dtype=x.dtype, name=x.name) for x in model.inputs]
-        timed = [self.with_time(ops.expand_dims(x, 1)) for x in steps]
+        steps = [
+            keras.Input(
+                x.shape[1 if x.name in self.constant else 2 :], dtype=x.dtype, name=x.name
+            )
+            for x in model.inputs
+        ]
+        inputs = [
+            x if x.name in self.constant else self.with_time(ops.expand_dims(x, 1))
+            for x in steps
+        ]
         outputs = [
-            ops.squeeze(y, 1) if id(y) in self.timed else y for y in self.walk(model, timed)
+            ops.squeeze(y, 1) if id(y) in self.timed else y for y in self.walk(model, inputs)
         ]
         states = [state for _, new in self.placed for state in new]
         name = f"{model.name}_step"
@@ -167,7 +197,8 @@ class _Graph:
             return self.call(layer, args, kwargs)
 
         # Inputs that the graph does not use let tensors made of them into it.
-        extra = self.placeholders or []
+        masks = [self.masks.get(id(x)) for x in inputs]
+        extra = [*(self.placeholders or []), *(m for m in masks if m is not None)]
         ended = [end(y) for end, y in zip(ends, model.outputs)]
         graph = keras.Model([*model.inputs, *map(_like, extra)], ended)
         keras.models.clone_model(
@@ -179,19 +210,46 @@ class _Graph:
         tensors = [x for x in keras.tree.flatten((args, kwargs)) if hasattr(x, "shape")]
         timed = [id(x) in self.timed for x in tensors]
         if _has_graph(layer):
-            outputs = self.walk(layer, keras.tree.flatten(args))
-            return keras.tree.pack_sequence_as(layer.output, outputs)
+            return self.nested(layer, args, kwargs)
         if isinstance(layer, keras.layers.RNN) and any(timed):
             return self.recur(layer, args, kwargs)
         if any(timed):
-            _check_per_step(layer, all(timed))
+            _check_per_step(layer, tensors, timed)
         outputs = self.copy(layer)(*args, **kwargs)
         if any(timed):
             keras.tree.map_structure(self.with_time, outputs)
+            self.pass_mask(layer, args, outputs)
         return outputs
+
+    def nested(self, model, args, kwargs):
+        """Run a model inside the model: in place, or to count its layers, beside it."""
+        inputs = keras.tree.flatten(args)
+        if self.rebuild:
+            for x, mask in zip(inputs, keras.tree.flatten(kwargs.get("mask"))):
+                self.masks[id(x)] = mask
+            return keras.tree.pack_sequence_as(model.output, self.walk(model, inputs))
+        # In place, layers of one name would stand in one graph.
+        beside = [_like(x) for x in inputs]
+        for x, original in zip(beside, inputs):
+            if id(original) in self.timed:
+                self.with_time(x)
+        outputs = model(*args, **kwargs)
+        for y, other in zip(keras.tree.flatten(outputs), self.walk(model, beside)):
+            if id(other) in self.timed:
+                self.with_time(y)
+        return outputs
+
+    def pass_mask(self, layer, args, outputs):
+        """Keep the mask of a layer's output; operations on the way drop Keras's own."""
+        if isinstance(layer, keras.Layer) and layer.supports_masking and args:
+            masks = keras.tree.map_structure(lambda x: self.masks.get(id(x)), args[0])
+            mask = layer.compute_mask(args[0], masks)
+            if hasattr(mask, "shape"):
+                self.masks[id(outputs)] = mask
 
     def recur(self, layer, args, kwargs):
         _check_forwards(layer, args, kwargs)
+        _check_takes_vectors(layer, args[0])
         index = len(self.calls)
         self.calls.append(layer)
         if not self.rebuild:
@@ -199,14 +257,19 @@ class _Graph:
             if layer.return_sequences:
                 self.with_time(outputs[0])
             return outputs if layer.return_state else outputs[0]
-        states, _ = self.placed[index]
-        h, *new = self.copy(layer)(args[0], initial_state=states, mask=kwargs.get("mask"))
-        self.placed[index][1] = new
-        if isinstance(layer, (RuleLayer, *OF_KERAS)) and not layer.zero_output_for_mask:
-            # Of one masked step Keras shows zero; of a sequence it repeats the last output.
-            h = new[0]
+        states = keras.tree.pack_sequence_as(layer.cell.state_size, self.placed[index][0])
+        mask = kwargs.get("mask")
+        mask = self.masks.get(id(args[0])) if mask is None else mask
+        # Of one masked step Keras shows zero; of a sequence it repeats the last output.
+        zeros = layer.zero_output_for_mask
+        shown = None if zeros else _shown_state(layer, mask is not None)
+        h, *new = self.copy(layer)(args[0], initial_state=states, mask=mask)
+        self.placed[index][1] = keras.tree.flatten(new)
+        if shown is not None:
+            h = self.placed[index][1][shown]
         if layer.return_sequences:
             h = self.with_time(ops.expand_dims(h, 1))
+            self.masks[id(h)] = mask
         return [h, *new] if layer.return_state else h
 
     def copy(self, layer):
@@ -215,6 +278,8 @@ class _Graph:
             return layer
         if id(layer) not in self.copies:
             config = layer.get_config()
+            # Layers of two models may share a name, which stand in one here.
+            config["name"] = _free(layer.name, self.names)
             if isinstance(layer, keras.layers.RNN):
                 config |= {
                     "return_sequences": False,
@@ -238,6 +303,20 @@ class _Graph:
 def _has_graph(layer):
     """Return whether a layer is a Sequential or Functional model, not of a class on those."""
     return isinstance(layer, keras.Model) and type(layer).__module__.startswith("keras.")
+
+
+def _free(name, taken):
+    """Return a name, numbered where it was given before, and note that it is given.
+
+    Args:
+        name: str.
+        taken: dict from names to how often they were given.
+    """
+    taken[name] = taken.get(name, 0) + 1
+    if taken[name] == 1:
+        return name
+    numbered = f"{name}_{taken[name]}"
+    return _free(name, taken) if numbered in taken else _free(numbered, taken)
 
 
 def _like(x):
@@ -270,20 +349,44 @@ def _check_forwards(layer, args, kwargs):
         )
 
 
-def _check_per_step(layer, all_timed):
+def _check_per_step(layer, tensors, timed):
     """Refuse a layer that needs more than the present step."""
-    axis = getattr(layer, "axis", -1)
-    axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
-    last = axis in (-1, 2)
-    fits = isinstance(layer, PER_STEP) or (isinstance(layer, ON_LAST_AXIS) and last)
-    if not isinstance(layer, keras.Layer):
-        name = type(layer).__name__
-        fits = name in ELEMENTWISE or (name in OVER_LAST_AXIS and last)
-    if isinstance(layer, keras.layers.Concatenate):
-        fits = last
-    if not fits or not all_timed:
+    is_layer, name = isinstance(layer, keras.Layer), type(layer).__name__
+    fits = isinstance(layer, PER_STEP) if is_layer else name in ELEMENTWISE
+    if isinstance(layer, PER_AXIS) or (not is_layer and name in OVER_AXIS):
+        axes = keras.tree.flatten(getattr(layer, "axis", -1))
+        rank = len(tensors[0].shape) + (name == "ExpandDims")
+        fits = all(axis is None or axis % rank >= 2 for axis in axes)
+    if not fits or not all(timed):
         raise ValueError(
-            f"{type(layer).__name__} {layer.name!r} acts on the time axis and is not known to "
+            f"{name} {layer.name!r} acts on the time axis and is not known to "
             "treat each step alone, so a model of one step cannot hold it. Put it behind a "
-            "recurrent layer with `return_sequences=False`, or inside `TimeDistributed`"
+            "recurrent layer with `return_sequences=False`, or inside `TimeDistributed`; name "
+            "inputs without a time axis in `constant_inputs`"
         )
+
+
+def _check_takes_vectors(layer, x):
+    # The states of such a layer, a ConvLSTM1D, have shapes that its `state_size` lacks.
+    if len(x.shape) != 3:
+        raise ValueError(
+            f"{type(layer).__name__} {layer.name!r} takes steps that are no vectors, which a "
+            f"model of one step cannot hold. Received: inputs of shape {x.shape}"
+        )
+
+
+def _shown_state(layer, is_masked):
+    """Return which of a layer's states, as a flat list, its output is, or None."""
+    cell, before = layer.cell, 0
+    if isinstance(cell, keras.layers.StackedRNNCells):
+        before = len(keras.tree.flatten(cell.state_size[:-1]))
+        cell = cell.cells[-1]
+    if isinstance(cell, RuleCell) or type(cell) in CELLS_OF_KERAS:
+        return before
+    if is_masked:
+        raise ValueError(
+            f"{type(cell).__name__} in layer {layer.name!r} may have an output that is not its "
+            "first state, so a model of one step cannot repeat it where the input is masked. "
+            "Pass `zero_output_for_mask=True` to the layer"
+        )
+    return None

@@ -5,8 +5,8 @@
 
 The first writes tests/exports/BACKEND.json: what became of each cell of the matrix, see
 exports.py. It takes up to an hour; if it was stopped, the same command tries what is left. The
-second makes docs/exports.md of the files of all backends. It needs the extra `export`; a format
-whose packages are missing is recorded as not tried.
+second makes docs/exports.md of the files of all backends. It needs the extra `export`,
+jax2onnx and litert-torch; a format whose packages are missing is recorded as not tried.
 """
 
 import argparse
@@ -114,11 +114,13 @@ def surroundings():
 
 HEAD = """# Which exports work?
 
-Made by `python tests/export_matrix.py --table` from the files in tests/exports. Each file was
-written by `model.export`, run in its own runtime, and compared with `predict` at other inputs
-(where sizes are open: at another batch and length) to 1e-5. "Ours" counts the layers and forms
-of ours that are equal; "Keras" those of keras.layers.LSTM, GRU and SimpleRNN. See
-[Deploy](deploy.md) for the commands.
+`model.export` wrote each file, and the format's own runtime ran it. A file is equal if its
+outputs are those of `predict` to 1e-5, for Adam and RMSProp to 1e-4, on other inputs: at
+another batch and length where the file leaves these open. "Ours" counts the layers of this
+package and the ways to use them, "Keras" those of `keras.layers.LSTM`, `GRU` and `SimpleRNN`.
+[Deploy](deploy.md) has the commands.
+
+`python tests/export_matrix.py --table` makes this page of the files in tests/exports.
 """
 
 
@@ -126,32 +128,30 @@ def table(found):
     """Return the table as text."""
     lines = [HEAD, "| backend | format | open sizes | ours equal | Keras equal | why not |"]
     lines.append("|---|---|---|---|---|---|")
+    stateful = ["| backend | format | ours equal | Keras equal |", "|---|---|---|---|"]
+    untried = []
     for backend, cells in found.items():
         groups = {}
         for name, outcome in cells.items():
             layer, form, kind, sizes = name.split("-")
-            if form != "stateful":
-                groups.setdefault((kind, sizes), []).append((layer, outcome))
+            key = (kind, "stateful" if form == "stateful" else sizes)
+            groups.setdefault(key, []).append((layer, outcome))
         for (kind, sizes), members in groups.items():
+            outcomes = [o for _, o in members]
+            if all(o["result"] == "not tried" for o in outcomes):
+                why = f"- {shown(kind)} from {backend}: {reasons(outcomes)}"
+                untried += [why] * (why not in untried)
+                continue
             ours = [o for layer, o in members if not is_keras(layer)]
             theirs = [o for layer, o in members if is_keras(layer)]
-            lines.append(
-                f"| {backend} | {shown(kind)} | {shown(sizes)} | {count(ours)} | "
-                f"{count(theirs)} | {reasons(ours)} |"
-            )
-    lines += ["", "Stateful layers, with a known batch and length (first call):", ""]
-    lines += ["| backend | format | ours equal | Keras equal |", "|---|---|---|---|"]
-    for backend, cells in found.items():
-        groups = {}
-        for name, outcome in cells.items():
-            layer, form, kind, _ = name.split("-")
-            if form == "stateful":
-                groups.setdefault(kind, []).append((layer, outcome))
-        for kind, members in groups.items():
-            ours = [o for layer, o in members if not is_keras(layer)]
-            theirs = [o for layer, o in members if is_keras(layer)]
-            lines.append(f"| {backend} | {shown(kind)} | {count(ours)} | {count(theirs)} |")
-    return "\n".join([*lines, ""])
+            counts = f"{count(ours)} | {count(theirs)}"
+            if sizes == "stateful":
+                stateful.append(f"| {backend} | {shown(kind)} | {counts} |")
+            else:
+                row = (backend, shown(kind), shown(sizes), counts, reasons(ours))
+                lines.append(f"| {' | '.join(row)} |")
+    title = "Stateful layers, with a known batch and length (first call):"
+    return "\n".join([*lines, "", title, "", *stateful, "", "Not tried:", "", *untried, ""])
 
 
 def is_keras(layer):
@@ -164,8 +164,6 @@ def shown(name):
 
 
 def count(outcomes):
-    if outcomes and all(o["result"] == "not tried" for o in outcomes):
-        return "not tried"
     return f"{sum(o['result'] == 'equal' for o in outcomes)} of {len(outcomes)}"
 
 

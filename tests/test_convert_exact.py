@@ -8,6 +8,7 @@ import pytest
 from harness import array, assert_close, normal, randomise
 from keras import layers
 from masks import MASKS
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.convert import to_keras
@@ -39,7 +40,9 @@ def only_of_keras(model):
 
 
 @pytest.mark.parametrize("name", LINEAR)
-@pytest.mark.parametrize("form", ["alone", "sequential", "masked"])
+@pytest.mark.parametrize(
+    "form", ["alone", *(slow_unless(not COMPILES, form) for form in ("sequential", "masked"))]
+)
 def test_exact_copies_predict_the_same(name, form):
     layer = copied(LINEAR[name])
     model, x = layer, X
@@ -78,6 +81,15 @@ def test_exact_copies_of_graphs_take_the_cells_states():
     randomise(model, np.random.default_rng(3))
     plain = to_keras(model, exact=True)
     assert_close(array(plain(X)), array(model(X)), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "SRGRU"])
+def test_exact_copies_take_a_mask_of_the_graph(name):
+    x, mask = keras.Input((None, FEATURES)), keras.Input((None,), dtype="bool")
+    model = keras.Model([x, mask], copied(LINEAR[name])(x, mask=mask))
+    plain = to_keras(model, exact=True)
+    inputs = [X, MASKS["holes"](BATCH, TIME)]
+    assert_close(array(plain(inputs)), array(model(inputs)), tolerance=1e-5)
 
 
 def test_an_exact_copy_can_be_saved(tmp_path):

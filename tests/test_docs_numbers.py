@@ -20,9 +20,12 @@ PAGE = ROOT / "docs" / "initialisation_and_momentum.md"
 RESULTS = ROOT / "examples" / "results"
 COLUMNS = ["0", "0.98N", "0.995N", "0.98M", "0.995M"]
 
-pytestmark = pytest.mark.skipif(
-    not (PAGE.exists() and RESULTS.exists()), reason="only a checkout has docs and results"
-)
+pytestmark = [
+    pytest.mark.any_backend,
+    pytest.mark.skipif(
+        not (PAGE.exists() and RESULTS.exists()), reason="only a checkout has docs and results"
+    ),
+]
 
 
 def results(name):
@@ -165,6 +168,20 @@ def test_tables_of_files(name, monkeypatch):
         f"writes what follows -->\n\n{table}\n\n<!-- {name} end"
         in (ROOT / "docs" / "deploy.md").read_text()
     )
+
+
+def test_sentence_on_quantised_files():
+    found = json.loads((ROOT / "benchmarks" / "results" / "quantised.json").read_text())
+    most = {"float16": 0, "int8": 0}
+    for files in found["layers"].values():
+        for kind in ("litert", "onnx"):
+            for bits in most:
+                lost = [files[f"{kind} {width}"]["accuracy"] for width in ("float32", bits)]
+                most[bits] = max(most[bits], 100 * (lost[0] - lost[1]))
+    assert (
+        f"at most {max(most.values()):.1f} percentage points, and with float16 at most "
+        f"{most['float16']:.1f}."
+    ) in (ROOT / "docs" / "deploy.md").read_text()
 
 
 def scores(name):

@@ -83,6 +83,7 @@ def test_inputs_change_as_they_are_said_to():
 # Sizes
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("name", contestants.CONTESTANTS)
 def test_layers_have_the_parameters_of_an_lstm(name):
     task = tasks.load("adding", steps=4, samples=4, held_out=2)
@@ -303,6 +304,7 @@ def test_updates_until_the_best_loss_of_the_lstm():
     assert real_sequences_tables.soon([np.inf, np.inf, 50]) == "- (1 of 3)"
 
 
+@pytest.mark.any_backend
 def test_a_run_that_diverged_counts_as_chance():
     content = made({"LSTM": [0.75, None]})
     np.testing.assert_allclose(real_sequences_scores.scores(content, "LSTM"), [0.75, 0.25])

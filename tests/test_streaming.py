@@ -6,7 +6,7 @@ import pytest
 from cases import REPRESENTATIVES
 from harness import array, assert_close, normal, randomise
 from keras import layers
-from speed import few
+from speed import few, slow_if_compiled
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.streaming import initial_states, step_model
@@ -70,6 +70,87 @@ def test_masked_steps(zero):
     assert_streams(model, np.array([[1, 2, 0, 3, 0], [0, 4, 1, 0, 2]], "int32"))
 
 
+def masked(*parts):
+    return keras.Sequential([keras.Input((None, FEATURES)), layers.Masking(), *parts])
+
+
+def masked_branches():
+    x = keras.Input((None, FEATURES))
+    y = layers.Masking()(x)
+    branches = [
+        kmr.MomentumLSTM(4, return_sequences=True),
+        kmr.AdamGRU(3, return_sequences=True),
+    ]
+    y = layers.Concatenate()([branch(y) for branch in branches])
+    return keras.Model(x, layers.LSTM(UNITS, return_sequences=True)(y))
+
+
+def mask_into_a_nested_model():
+    x = keras.Input((None, FEATURES))
+    parts = [kmr.MomentumLSTM(4, return_sequences=True), kmr.AdamGRU(3, return_sequences=True)]
+    inner = keras.Sequential([keras.Input((None, FEATURES)), *parts, layers.Dropout(0.5)])
+    return keras.Model(x, layers.GRU(UNITS)(inner(layers.Masking()(x))))
+
+
+def mask_out_of_a_nested_model():
+    x = keras.Input((None, FEATURES))
+    inner = masked(kmr.SRGRU(4, return_sequences=True), layers.Dense(3))
+    return keras.Model(x, kmr.NAGLSTM(UNITS, return_sequences=True)(inner(x)))
+
+
+STACK = [layers.GRUCell(4), kmr.MomentumLSTMCell(3)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: masked(layers.RNN(kmr.MomentumLSTMCell(4), return_sequences=True)),
+        lambda: masked(layers.RNN(layers.GRUCell(4), return_sequences=True)),
+        lambda: masked(layers.RNN(STACK, return_sequences=True)),
+        masked_branches,
+        mask_into_a_nested_model,
+        mask_out_of_a_nested_model,
+    ],
+)
+def test_masks_reach_what_they_reach_in_a_sequence(make):
+    x = X.copy()
+    x[0, 1:3] = x[1, 0] = x[1, 4] = 0
+    assert_streams(make(), x, tolerance=1e-5)
+
+
+def test_stacked_cells():
+    cells = [kmr.AdamLSTMCell(4), layers.SimpleRNNCell(3)]
+    assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layers.RNN(cells)]))
+
+
+def test_layers_and_calls_of_one_name():
+    def inner(name):
+        layer = kmr.MomentumLSTM(FEATURES, return_sequences=True, name="same")
+        return keras.Sequential([keras.Input((None, FEATURES)), layer], name=name)
+
+    x = keras.Input((None, FEATURES))
+    first = inner("p")
+    y = first(layers.Add()([first(x), inner("q")(x)]))
+    assert_streams(keras.Model(x, kmr.MomentumLSTM(UNITS, name="same_2")(y)))
+
+
+def test_constant_inputs():
+    x, speaker = keras.Input((None, FEATURES)), keras.Input((5,), name="speaker")
+    parts = [kmr.MomentumLSTM(UNITS)(x), layers.Dense(2, activation="softmax")(speaker)]
+    model = keras.Model([x, speaker], layers.Concatenate()(parts))
+    randomise(model, np.random.default_rng(2))
+    step = step_model(model, constant_inputs=["speaker"])
+    who = normal(np.random.default_rng(3), BATCH, 5)
+    states = initial_states(step, BATCH)
+    for t in range(TIME):
+        y, *states = map(array, step([X[:, t], who, *states]))
+    assert_close(y, array(model([X, who])), 2e-6)
+    with pytest.raises(ValueError, match="`constant_inputs` must be names"):
+        step_model(model, constant_inputs=["listener"])
+    with pytest.raises(ValueError, match="name inputs without a time axis"):
+        step_model(model)
+
+
 def test_nested_models_and_shared_layers():
     shared = kmr.MomentumLSTM(UNITS, return_sequences=True, name="shared")
     inner = keras.Sequential([keras.Input((None, FEATURES)), shared], name="inner")
@@ -114,6 +195,18 @@ def sequential(*parts):
     return keras.Sequential([keras.Input((TIME, FEATURES)), *parts])
 
 
+class Doubled(layers.GRUCell):
+    def call(self, inputs, states, training=False):
+        h, states = super().call(inputs, states, training)
+        return 2 * h, states
+
+
+def over_time(layer):
+    """Return a model whose layer acts on the steps of sequences of numbers."""
+    x = keras.Input((TIME,))
+    return keras.Model(x, kmr.AdamGRU(4)(layers.Embedding(5, 3)(layer(x))))
+
+
 def from_the_graph():
     x = keras.Input((None, FEATURES))
     _, *states = kmr.MomentumLSTM(UNITS, return_state=True)(x)
@@ -134,6 +227,14 @@ def from_the_graph():
             lambda: sequential(layers.LayerNormalization(axis=1), kmr.AdamGRU(4)),
             "LayerNormalization",
         ),
+        (lambda: sequential(layers.UnitNormalization(axis=1), kmr.AdamGRU(4)), "Unit"),
+        (lambda: over_time(layers.Dense(TIME)), "Dense"),
+        (lambda: over_time(layers.Activation("softmax")), "Activation"),
+        (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),
+        (
+            lambda: keras.Sequential([keras.Input((TIME, 4, 3)), layers.ConvLSTM1D(2, 2)]),
+            "ConvLSTM1D .* steps that are no vectors",
+        ),
         (lambda: sequential(layers.Dense(2)), "no recurrent layer"),
         (from_the_graph, "'decoder' takes its initial state from the graph"),
         (lambda: kmr.MomentumLSTM(4), "Sequential or Functional"),
@@ -151,6 +252,7 @@ def test_training_stays_off():
     assert_streams(model)
 
 
+@slow_if_compiled
 def test_the_example_listens_to_a_file(tmp_path, capsys):
     soundfile = pytest.importorskip("soundfile")
     example = pytest.importorskip("streaming")
