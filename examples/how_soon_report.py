@@ -45,16 +45,18 @@ def report_of(content):
 def whole(runs):
     """Return the runs by length, layer and rate, of the seeds that all at that length have.
 
-    A run counts where every layer and rate of its length has its seed.
+    A run counts where every layer and rate of its length has its seed. Seeds run one after
+    another, so the first one of a length is whole when a second has begun.
     """
     by_steps = {}
     for run in runs:
         arms = by_steps.setdefault(run["steps"], {})
         arms.setdefault((run["layer"], run["learning_rate"]), {})[run["seed"]] = run
-    found = {}
+    found, several = {}, len({run["seed"] for run in runs}) > 1
     for steps, arms in sorted(by_steps.items()):
         seeds = sorted(set.intersection(*(set(arm) for arm in arms.values())))
-        if not seeds:
+        begun = {seed for arm in arms.values() for seed in arm}
+        if not seeds or (len(begun) == 1 and several):
             continue
         layers = found.setdefault(steps, {})
         for (layer, rate), arm in sorted(arms.items(), key=lambda pair: pair[0][1]):
