@@ -33,7 +33,15 @@ LOAD = os.getloadavg()  # before a backend begins, which is work too
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-from measure import SIZES, contestant, peak_apart, ratio, timed  # noqa: E402
+from measure import (  # noqa: E402
+    EQUAL_PARAMETERS,
+    SIZES,
+    contestant,
+    peak_apart,
+    ratio,
+    timed,
+    units_of,
+)
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
 from keras_momentum_rnn.paths.native import kernel  # noqa: E402
@@ -43,17 +51,22 @@ from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
 OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "AdamDTRIV")
+# They have fewer units, so that they have as many parameters as the plain LSTM.
+NESTED = ("MCRM", "NestedLSTM")
 # The plain layers by the ends of names, and how many times as wide as h their drive is.
 KINDS = {
+    "MCRM": ("LSTM", "LSTM", 4),
     "LSTM": ("LSTM", "LSTM", 4),
     "GRU": ("GRU", "GRU", 3),
     "RNN": ("SimpleRNN", "RNN", 1),
     "DTRIV": ("SimpleRNN", "RNN", 1),
 }
 CASES = {
-    "main": ((64, 128, 32, 128), 15, (*LSTMS, *OTHERS)),
+    "main": ((64, 128, 32, 128), 15, (*LSTMS, *OTHERS, *NESTED)),
     "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
     "small": ((8, 256, 8, 64), 25, ("MomentumLSTM", "AdamLSTM")),
+    # The adding problem of Mohamed and Claudel (2018): MCRM has 85 units, NestedLSTM 77.
+    "adding": ((32, 200, 2, 153), 15, NESTED),
 }
 MOST_LOAD = 0.5
 
@@ -146,7 +159,7 @@ def measured(layer, case, rounds, peak):
         "kernel": inside_the_kernel(contestants[2], rounds),
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
-        "floor": round(1e3 * products(gates, *case) / peak, 2),
+        "floor": round(1e3 * products(layer, gates, case) / peak, 2),
     }
     print(f"{layer:14}", row, flush=True)
     return row
@@ -176,12 +189,16 @@ def inside_the_kernel(contestant, rounds):
     return round(1e3 * float(np.median(spent)), 2)
 
 
-def products(gates, batch, length, features, units):
+def products(layer, gates, case):
     """Return the floating-point operations of a training step's products.
 
-    Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted.
+    Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted. A
+    nested memory's products go back to what it takes in and to its h.
     """
-    return 2 * batch * length * gates * units * (2 * features + 3 * units)
+    batch, length, features, _ = case
+    units = units_of(layer, case)
+    recurrent = EQUAL_PARAMETERS.get(layer, gates) * units
+    return 2 * batch * length * units * (2 * gates * features + 3 * recurrent)
 
 
 def peak_of_products(size=1024, repeats=20):

@@ -84,12 +84,20 @@ CONTESTANTS = {
 }
 # Classifiers and regressors without a recurrence, as lines to compare with.
 REFERENCES = ("linear", "MiniRocket")
+SHORTEST_FOR_MINIROCKET = 9
 
 
-def excluded(contestant, channels):
-    """Return why a contestant has no part in a set, or None."""
-    if contestant.normalised and channels == 1:
+def excluded(layer, steps, channels):
+    """Return why a layer or a reference line has no part in a set, or None.
+
+    Args:
+        layer: a name of `CONTESTANTS` or `REFERENCES`.
+        steps, channels: ints, of the set's sequences.
+    """
+    if layer in CONTESTANTS and CONTESTANTS[layer].normalised and channels == 1:
         return "LayerNormalization over one channel gives 0 at every step"
+    if layer == "MiniRocket" and steps < SHORTEST_FOR_MINIROCKET:
+        return f"MiniRocket needs {SHORTEST_FOR_MINIROCKET} steps, the length of its kernels"
     return None
 
 

@@ -58,3 +58,14 @@ def against(scores, baseline):
     """Return p-values of each layer against a baseline, Holm-corrected, a dict."""
     others = {name: found for name, found in scores.items() if name != baseline}
     return holm({name: signed_ranks(found, scores[baseline]) for name, found in others.items()})
+
+
+def pairwise(scores):
+    """Return p-values of all pairs, Holm-corrected together, by (better, worse) in mean rank.
+
+    Args:
+        scores: as of `mean_ranks`.
+    """
+    names = list(mean_ranks(scores))
+    pairs = [(one, other) for i, one in enumerate(names) for other in names[i + 1 :]]
+    return holm({pair: signed_ranks(scores[pair[0]], scores[pair[1]]) for pair in pairs})

@@ -5,8 +5,9 @@
     python examples/real_sequences_report.py runs/real_sequences --output runs/report
 
 Needs the extras `archive`, `examples` and `tuner`. The sets are those of the UCR and UEA
-archives inside aeon and sktime, or in `--folder`, and series of statsmodels, of which the next
-value is to be told; nothing is downloaded.
+archives inside aeon and sktime, or in `--folder`, series of statsmodels, of which the next
+value is to be told, scikit-learn's digits by rows and by pixels, and spoken digits, of which
+`--recordings` names the folder; nothing is downloaded.
 
 On each set all layers have as many parameters as an LSTM of `--units` units. For each layer,
 `tuning.tune` makes `--trials` trials of learning rate and the layer's own numbers, the first by
@@ -39,10 +40,10 @@ from contestants import (
     solved_units,
 )
 from perturbations import perturbed
+from real_sets import SETS, loader
 from reference_lines import reference_run
 from rich import print
 
-from keras_momentum_rnn import tasks
 from keras_momentum_rnn.atomic_files import differences
 from keras_momentum_rnn.experiments import runner, surroundings
 from keras_momentum_rnn.experiments.results_file import ResultsFile
@@ -50,22 +51,6 @@ from keras_momentum_rnn.tasks.archive import MASK_VALUE, masked, standardised
 from keras_momentum_rnn.tasks.task import Batches, Epochs
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
-# The smallest first.
-SETS = (
-    "ItalyPowerDemand",
-    "GunPoint",
-    "BasicMotions",
-    "JapaneseVowels",
-    "Covid3Month_disc",
-    "elnino",
-    "sunspots",
-    "co2",
-    "ArrowHead",
-    "PickupGestureWiimoteZ",
-    "OSULeaf",
-    "PLAID",
-    "ACSF1",
-)
 RATES = (3e-4, 3e-2)
 DEFAULT_RATE = 3e-3
 CLIPNORM = 1.0
@@ -105,8 +90,9 @@ def main(argv=None):
 def parse(argv):
     parser = documented_parser(__doc__)
     add, known = parser.add_argument, [*CONTESTANTS, *REFERENCES]
-    add("--sets", nargs="+", default=list(SETS), metavar="NAME", help="in this order")
+    add("--sets", nargs="+", metavar="NAME", help="in this order; default: all there are")
     add("--folder", type=folder, help="with .ts files, in place of the sets inside aeon")
+    add("--recordings", type=folder, help="with {digit}_{speaker}_{index}.wav, SpokenDigits")
     add("--layers", nargs="+", choices=known, default=known, help="what to compare")
     add("--units", type=positive(int), default=32, help="of the LSTM whose size all have")
     add("--trials", type=positive(int), default=8, help="of each layer's search")
@@ -117,6 +103,10 @@ def parse(argv):
     add("--batch-size", type=positive(int), default=16, help="sequences per update")
     add("--output", type=new_folder, default=Path("runs/real_sequences"), help="for results")
     options = parser.parse_args(argv)
+    if options.sets is None:
+        options.sets = [n for n in SETS if n != "SpokenDigits" or options.recordings]
+    if "SpokenDigits" in options.sets and not (options.recordings or options.folder):
+        parser.error("SpokenDigits needs --recordings, the folder of its wav files")
     options.layers = list(dict.fromkeys(options.layers))
     return options
 
@@ -128,10 +118,8 @@ def study(options, command):
 
 def compare_on(name, options, command):
     """Compare the layers on a set, and return its results."""
-    loaded = {
-        how: tasks.load("archive", name=name, folder=options.folder, standardise=how)
-        for how in ("training", SAMPLE)
-    }
+    load = loader(name, options)
+    loaded = {how: load(standardise=how) for how in ("training", SAMPLE)}
     task = loaded["training"]
     lstm = CONTESTANTS["LSTM"]
     budget = {
@@ -159,14 +147,14 @@ def compare_on(name, options, command):
         if all(results.ended(results.known(run), 1) for run in new):
             continue
         print(f"{name}: {layer}")
+        if why := excluded(layer, *task.input_shape):
+            print(f"{layer} is left out: {why}")
+            continue
         if layer in REFERENCES:
             for run in new:
                 results.write(reference_run(run, task))
             continue
         contestant = CONTESTANTS[layer]
-        if why := excluded(contestant, task.input_shape[1]):
-            print(f"{layer} is left out: {why}")
-            continue
         given = loaded[contestant.standardise]
         setup = searched(contestant, given, budget, options, results.folder / "search" / layer)
         earlier = [run for run in results.content["runs"] if run["layer"] == layer]

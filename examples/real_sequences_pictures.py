@@ -27,14 +27,16 @@ def rank_picture(ranks, spread, sets):
         f"mean rank over {sets} sets, 1 is best; blue ours, red plain\n"
         f"grey: not told apart from the first (critical difference {spread:.1f}, Nemenyi, 5 %)"
     )
-    axes.set_title(f"{names[-1]} ranks first, {ranks[names[-1]]:.1f} on average", loc="left")
+    apart = sum(rank > first + spread for rank in ranks.values())
+    told = f"{apart} of {len(ranks) - 1} others are" if apart else "no other is"
+    axes.set_title(f"{names[-1]} ranks first; {told} clearly worse", loc="left", fontsize=10)
     tidy(axes)
     return figure
 
 
 def gain_picture(found):
     """Return a figure of the accuracies when all test inputs are divided by 4."""
-    figure = Figure(figsize=(8, 0.6 * len(found) + 2), layout="constrained")
+    figure = Figure(figsize=(8, 0.8 * len(found) + 1.6), layout="constrained")
     axes, labelled, kept = figure.subplots(), set(), {}
     for place, content in enumerate(reversed(found.values())):
         for number, layer in enumerate(SHOWN):
@@ -69,7 +71,7 @@ def progress_picture(found):
     """Return a figure of the share of runs that are past their best epoch, over updates."""
     figure = Figure(figsize=(6.5, 3.6), layout="constrained")
     axes = figure.subplots()
-    limit = 0
+    limit, every = 0, []
     for source, color in (("plain", VERMILION), ("ours", BLUE)):
         best = []
         for content in found.values():
@@ -80,6 +82,7 @@ def progress_picture(found):
                 if layer in CONTESTANTS and CONTESTANTS[layer].source == source:
                     best += [updates * r["best_epoch"] for r in runs if r["best_epoch"]]
         if best:
+            every += best
             best = np.sort(best)
             share = np.arange(1, len(best) + 1) / len(best)
             axes.step([*best, limit], [*share, 1], where="post", color=color)
@@ -89,6 +92,7 @@ def progress_picture(found):
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("updates, up to the most that a run may make")
     axes.set_ylabel("share of runs past their best epoch")
-    axes.set_title("When validation was at its best", loc="left")
+    early = np.mean(np.array(every) <= limit / 2)
+    axes.set_title(f"{early:.0%} of runs were at their best by half of the updates", loc="left")
     tidy(axes)
     return figure

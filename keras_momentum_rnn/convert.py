@@ -264,13 +264,17 @@ class _FromKeras(_Conversion):
         config = layer.get_config()
         for part, names in ((layer.cell, UNLISTED), (layer, ("use_cudnn",))):
             config |= {name: getattr(part, name) for name in names if hasattr(part, name)}
+        if self.numbers.get("scale_free"):
+            del config["use_bias"]
         return _with_counterpart(self.layer_class(**config, **self.numbers))
 
     def copy_cell(self, plain, ours):
-        for weight in plain.weights:
-            getattr(ours, weight.name).assign(_tensor(weight))
         if (extra := getattr(ours, "recurrent_bias", None)) is not None:
             extra.assign(ops.zeros_like(_tensor(extra)))
+        for weight in plain.weights:
+            own = getattr(ours, weight.name)
+            # With no bias inside the rule, the one beside the recurrent product is the bias.
+            (extra if own is None else own).assign(_tensor(weight))
 
 
 class _ToKeras(_Conversion):

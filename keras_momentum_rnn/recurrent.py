@@ -216,7 +216,7 @@ class RuleLayer(keras.layers.RNN):
             "device": current_device(),
         }
         plan = self._plan(**call)
-        if plan.path == "native" and not ready.compiles():
+        if plan.path == "native" and not ready.compiles(cell.recurrence_name):
             plan = self._plan(**call)
         if self.use_cudnn is True and not exported and plan.path not in ("fused", "drive"):
             raise ValueError(

@@ -5,6 +5,8 @@ import os
 import random
 from pathlib import Path
 
+import pytest
+
 # Read when a backend starts, so set before one is imported. A setting from outside stays.
 CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
 SURROUNDINGS = {
@@ -20,20 +22,33 @@ SURROUNDINGS = {
 for name, value in SURROUNDINGS.items():
     os.environ.setdefault(name, value)
 
-import keras  # noqa: E402
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
-
-BACKEND = keras.config.backend()
+# Keras is imported where it is needed: what starts xdist's workers has no use for it.
 
 
-def seed_backend():
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave what no backend changes to PyTorch, where it is quickest.
+
+    On another backend these tests are slow, and `.ci/run`, which has them on PyTorch, leaves
+    out what is `repeated`. A test of such a file may be of `each_backend` all the same.
+    """
+    import keras
+
+    on_torch = keras.config.backend() == "torch"
+    for item in items:
+        of_any, of_each = map(item.get_closest_marker, ("any_backend", "each_backend"))
+        if of_any and not of_each and not on_torch:
+            item.add_marker("slow")
+            item.add_marker("repeated")
+
+
+def seed_backend(backend):
     """`keras.utils.set_random_seed` would import TensorFlow beside every other backend."""
-    if BACKEND == "tensorflow":
+    if backend == "tensorflow":
         import tensorflow as tf
 
         tf.random.set_seed(0)
-    elif BACKEND == "torch":
+    elif backend == "torch":
         import torch
 
         torch.manual_seed(0)
@@ -45,10 +60,12 @@ def _small_heap():
 
     JAX's compiled programs are dropped: thousands of them exhaust a process.
     """
+    import keras
+
     gc.collect()
     gc.freeze()
     yield
-    if BACKEND == "jax":
+    if keras.config.backend() == "jax":
         import jax
 
         jax.clear_caches()
@@ -57,10 +74,13 @@ def _small_heap():
 @pytest.fixture(autouse=True)
 def _fresh_keras():
     """No test leaves a dtype policy, names or random numbers behind."""
+    import keras
+    import numpy as np
+
     # Keras seeds what it draws with by Python's `random`.
     keras.utils.clear_session(free_memory=False)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002, Keras draws from it
-    seed_backend()
+    seed_backend(keras.config.backend())
     yield
     keras.config.set_dtype_policy("float32")

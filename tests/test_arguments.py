@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES
-from speed import few
+from speed import slow_unless
 
 import keras_momentum_rnn as kmr
 
@@ -30,6 +30,7 @@ BAD = {
     "memory": [3, "gru", keras.layers.GRU(4), STACK],
     "relaxed": ["no", 1],
     "use_recurrent_bias": ["yes", 1],
+    "scale_free": ["yes", None, 1],
     "use_cudnn": ["yes", None, 1],
 }
 
@@ -234,7 +235,14 @@ def other_value(name, default):
     raise AssertionError(f"give {name} a value in OTHER_VALUES")
 
 
-@pytest.mark.parametrize("case", few(CASES, "SRLSTM", "AdamGRU-reset-before", "MCRM-momentum"))
+def configs():
+    """One of each kind of arguments is quick. Configs are made of no tensors."""
+    for case in CASES:
+        kinds = ("SRLSTM", "AdamGRU-reset-before", "MCRM-momentum", "AdamDTRIV-cayley")
+        yield slow_unless(case.id in kinds, case, id=case.id, of_each_backend=False)
+
+
+@pytest.mark.parametrize("case", configs())
 @pytest.mark.parametrize("part", ["layer", "cell"])
 def test_every_argument_is_in_the_config(case, part):
     cls = case.layer_class if part == "layer" else type(case.layer().cell)

@@ -8,6 +8,7 @@ import pytest
 from harness import array, assert_close, normal, randomise
 from keras import layers
 from masks import MASKS
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.convert import to_keras
@@ -39,7 +40,9 @@ def only_of_keras(model):
 
 
 @pytest.mark.parametrize("name", LINEAR)
-@pytest.mark.parametrize("form", ["alone", "sequential", "masked"])
+@pytest.mark.parametrize(
+    "form", ["alone", *(slow_unless(not COMPILES, form) for form in ("sequential", "masked"))]
+)
 def test_exact_copies_predict_the_same(name, form):
     layer = copied(LINEAR[name])
     model, x = layer, X

@@ -36,7 +36,7 @@ from keras_momentum_rnn import atomic_files
 from keras_momentum_rnn.experiments import runner, training
 from keras_momentum_rnn.tuning import load_results
 
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.damaged_files]
+pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.damaged_files, pytest.mark.any_backend]
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
 VALUES = st.recursive(
@@ -218,6 +218,7 @@ def resume(folder, ends=3, **settings):
     return run, keras.ops.convert_to_numpy(model.layers[0].kernel)
 
 
+@pytest.mark.each_backend
 @few_and_many(10, 200)
 def test_the_state_of_a_run(count):
     with_examples(count, check_state)
@@ -372,6 +373,7 @@ def test_a_trial_that_would_go_on_from_damaged_weights_begins_anew(interrupted, 
     assert [len(row.scores) for row in results.rows] == [1] * len(interrupted[1].rows)
 
 
+@pytest.mark.each_backend
 def test_a_damaged_checkpoint_of_the_best_trial_is_told(searched, tmp_path):
     folder = shutil.copytree(searched[0], tmp_path / "search")
     best = searched[1].best.trial

@@ -18,7 +18,7 @@ from autoencoder_report import errors_table, figures_of, finish_table, order_of,
 from keras_momentum_rnn import requirements
 from keras_momentum_rnn.experiments import runner
 
-pytestmark = SLOW_ON_TENSORFLOW
+pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 TINY = [
     "--images=50",
@@ -43,6 +43,8 @@ def run(example, output, *arguments):
     return json.loads((output / "results.json").read_text())
 
 
+@slow_if_compiled
+@pytest.mark.each_backend
 def test_results_and_an_interruption(example, tmp_path, monkeypatch):
     whole = run(example, tmp_path / "whole", "--methods", "NAG")
     assert set(whole) == {"commands", "settings", "runs"}
@@ -154,6 +156,7 @@ def test_momentum_of_each_method(example):
             assert float(optimizer.momentum) == pytest.approx(momentum)
 
 
+@pytest.mark.each_backend
 @needs.prepared_data
 def test_mnist_is_read_from_data_dir(example):
     data_dir = os.environ["KERAS_MOMENTUM_RNN_TFDS"]

@@ -118,6 +118,7 @@ def test_masked_steps_have_no_h(name):
     assert_close(norms[2:], gradient_norms(short, x[:, 2:], y, short.layers[0]))
 
 
+@slow_if_compiled
 def test_layers_of_functional_models_and_inside_wrappers():
     x, y = data()
     inputs = keras.Input((TIME, FEATURES))

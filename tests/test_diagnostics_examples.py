@@ -51,6 +51,7 @@ def test_memory_map_example(tmp_path):
     assert files(tmp_path / "out") == {"memory_map.png", "results.json"}
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["gradient_flow.py", "memory_map.py"])
 def test_examples_refuse_bad_options(script, tmp_path):

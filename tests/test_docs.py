@@ -226,6 +226,7 @@ def test_the_readme_reads_well_on_a_package_index():
     ]
 
 
+@pytest.mark.any_backend
 @pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
 def test_the_readme_names_every_layer():
     text = README.read_text()

@@ -25,6 +25,8 @@ PUBLIC = (
     "keras_momentum_rnn.experiments",
     "keras_momentum_rnn.tuning",
 )
+pytestmark = pytest.mark.any_backend
+
 ENTRY = re.compile(r"^::: (\S+)$", flags=re.MULTILINE)
 IMPORT = re.compile(
     r"^from (keras_momentum_rnn[\w.]*) import (?:\(([^)]*)\)|(.+))$", flags=re.MULTILINE

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import reference
-from cases import CASES, EVERY_RULE_AND_CELL
+from cases import CASES, EVERY_RULE_AND_CELL, REPRESENTATIVES
 from harness import (
     BACKEND,
     array,
@@ -122,7 +122,8 @@ def crossed():
     """Every rule, and every cell, with every option, on every path that it may take.
 
     A rule and a cell do not know each other: the layers that add neither a new rule nor a
-    new cell meet the options that concern both.
+    new cell meet the options that concern both. An equation is written for all backends, so
+    that beside PyTorch each option meets each kind of states.
     """
     for case in CASES:
         names = OPTIONS if case in EVERY_RULE_AND_CELL else CONCERN_BOTH
@@ -137,11 +138,13 @@ def crossed():
                 features=FEATURES,
             )
             quick = not COMPILES or name == "mask_all_states" or case.id in EVERY_OPTION
-            yield slow_unless(quick, case, name, "auto", id=f"{case.id}-{name}-{plan.path}")
+            each = {"of_each_backend": name in CONCERN_BOTH or case in REPRESENTATIVES}
+            row = f"{case.id}-{name}"
+            yield slow_unless(quick, case, name, "auto", id=f"{row}-{plan.path}", **each)
             if plan.path != "step":
                 # That steps are right is shown by one of each rule and cell; a path is by all.
                 quick = quick and (name in CONCERN_BOTH or case.id in OF_STEPS)
-                yield slow_unless(quick, case, name, False, id=f"{case.id}-{name}-step")
+                yield slow_unless(quick, case, name, False, id=f"{row}-step", **each)
 
 
 @pytest.mark.parametrize("case, option, use_cudnn", crossed())

@@ -19,6 +19,8 @@ from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import claims, plots, report, summary
 from keras_momentum_rnn.tasks.paper_results import published
 
+pytestmark = pytest.mark.any_backend
+
 
 def run(layer, seed, validation, test, seconds=2.0, diverged=False):
     """A run of which the score is the accuracy."""
@@ -408,10 +410,15 @@ def test_arguments_of_a_layer_are_told_in_words():
         "units": {"a": 1},
         "kernel_initializer": {"class_name": "a>Echo", "config": {"fan_in": 15}},
         "momentum": {"class": "Warm", "momentum": 0.9, "steps": 3},
+        "rule": {
+            "class": "Scaled",
+            "velocity": {"module": "a", "class_name": "Learned", "config": {"per": "unit"}},
+        },
         "class": "SGD",
     }
     assert report.listed(values) == (
         "units {'a': 1}, kernel_initializer Echo (fan_in 15), "
-        "momentum Warm (momentum 0.9, steps 3), SGD"
+        "momentum Warm (momentum 0.9, steps 3), "
+        "rule Scaled (velocity Learned (per unit)), SGD"
     )
     assert report.listed({}) == "defaults"

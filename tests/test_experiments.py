@@ -111,6 +111,7 @@ def test_best_model_gives_its_scores(finished):
     assert task.evaluate(model, "test", 24) == pytest.approx(best["test"], rel=1e-5)
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     process = subprocess.Popen(

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "faults.md"
 MARKERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 GROUPS = [marker.partition(":")[0] for marker in MARKERS["markers"]]
-GROUPS.remove("slow")
+# The others say when a test runs, and not what it is about.
+for name in ("slow", "any_backend", "each_backend", "repeated"):
+    GROUPS.remove(name)
 needs_page = pytest.mark.skipif(not PAGE.exists(), reason="only a checkout has docs")
 
 

@@ -157,6 +157,29 @@ def test_without_a_factor_the_damping_stays():
     assert float(model.optimizer.damping) == pytest.approx(0.3)
 
 
+def test_the_damping_stays_where_rounding_hides_what_the_model_promises():
+    """At a minimum it would rise with every update."""
+    x, y, _, _ = regression()
+    model = linear_model(HessianFree(cg_steps=20))
+    for _ in range(20):
+        model.train_on_batch(x, y)
+    damping = float(model.optimizer.damping)
+    assert damping < 0.5
+    for _ in range(20):
+        model.train_on_batch(x, y)
+    assert float(model.optimizer.damping) <= damping
+
+
+def test_the_damping_stays_where_no_sample_counts():
+    x, y, _, _ = regression()
+    model = linear_model(HessianFree(cg_steps=5))
+    model.train_on_batch(x, y)
+    weights, damping = model.get_weights()[0], float(model.optimizer.damping)
+    model.train_on_batch(x, y, sample_weight=np.zeros(len(x)))
+    np.testing.assert_allclose(model.get_weights()[0], weights, atol=1e-6)
+    assert float(model.optimizer.damping) == pytest.approx(damping)
+
+
 @pytest.mark.parametrize("line_search", [False, True])
 def test_an_update_that_is_not_finite_leaves_the_weights_alone(line_search):
     x, y, _, _ = regression()

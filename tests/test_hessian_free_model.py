@@ -82,6 +82,38 @@ def test_fit_has_metrics_validation_callbacks_and_sample_weights():
         assert history["numbers_mae"][0] == pytest.approx(told["numbers_mae"][0], rel=1e-5)
 
 
+def test_callbacks_set_the_learning_rate_and_the_decay():
+    class Rising(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.model.optimizer.decay = 0.1 * epoch
+
+    plateau = keras.callbacks.ReduceLROnPlateau("loss", 0.5, patience=0, min_delta=100)
+    model = small()
+    model.fit(X, Y, 12, 4, verbose=0, callbacks=[plateau, Rising()])
+    assert float(model.optimizer.learning_rate) == pytest.approx(0.125)
+    assert float(model.optimizer.decay) == pytest.approx(0.3)
+    halved = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5**epoch)
+    model.fit(X, Y, 12, 3, verbose=0, callbacks=[halved])
+    assert float(model.optimizer.learning_rate) == pytest.approx(0.25)
+
+
+@slow_if_compiled
+def test_inputs_and_outputs_by_name_through_a_layer_that_is_shared():
+    inputs = {name: keras.Input((4, 2), name=name) for name in ("a", "b")}
+    shared = MomentumRNN(3)
+    h = keras.layers.Subtract()([shared(inputs["a"]), shared(inputs["b"])])
+    outputs = {"p": keras.layers.Dense(1, name="p")(h), "q": keras.layers.Dense(3, name="q")(h)}
+    model = HessianFreeModel(inputs, outputs)
+    losses = {"p": "mse", "q": keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
+    model.compile(HessianFree(cg_steps=5, curvature_fraction=0.5), losses, {"p": 1.0, "q": 0.5})
+    rng = np.random.default_rng(3)
+    x = {name: normal(rng, 12, 4, 2) for name in inputs}
+    y, weight = {"p": Y, "q": np.arange(12) % 3}, {"p": np.ones(12), "q": np.linspace(0, 1, 12)}
+    history = model.fit(x, y, 12, 4, verbose=0, sample_weight=weight).history
+    assert history["loss"][-1] < history["loss"][0]
+    assert {*model.predict(x, verbose=0)} == {"p", "q"}
+
+
 def test_batches_that_do_not_divide_and_class_weights():
     model = net(keras.layers.Dense(3))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

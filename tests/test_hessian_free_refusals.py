@@ -131,6 +131,8 @@ PROBABILITIES = {
     "name": "binary_crossentropy",
     "function": keras.losses.sparse_categorical_crossentropy,
     "object": keras.losses.CategoricalCrossentropy(),
+    "name of a class": "CategoricalCrossentropy",
+    "focal": "categorical_focal_crossentropy",
     "chosen by Keras": "crossentropy",
     "one of several": ["mse", "categorical_crossentropy"],
     "by output": {"a": keras.losses.BinaryCrossentropy()},
@@ -163,6 +165,17 @@ def test_an_optimizer_of_other_variables_is_refused():
         ValueError, match=r"keeps to the variables.* Received: shapes \[\(4, 1\)"
     ):
         model.compile(optimizer, loss)
+
+
+def test_layers_frozen_after_compile_are_refused_until_it_is_compiled_again():
+    model = small()
+    model.layers[1].trainable = False
+    with pytest.raises(ValueError, match=r"compile with a new one.* Received: shapes \[\(4, 1"):
+        model.fit(X, Y, verbose=0)
+    model.compile(HessianFree(cg_steps=2), "mse")
+    before = model.layers[1].get_weights()[0]
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_array_equal(model.layers[1].get_weights()[0], before)
 
 
 def test_nothing_to_train_is_refused():

@@ -127,6 +127,7 @@ def test_gradients_stop_at_the_window(folder):
     assert not np.allclose(array(carried.states[0]), state)
 
 
+@slow_if_compiled
 def test_a_saved_model_goes_on(tmp_path):
     layers = [AdamLSTM(4, return_sequences=True), keras.layers.GRU(3, return_sequences=True)]
     model = randomised(language_model(7, layers, 2, **REGULARISATION))

@@ -6,6 +6,7 @@ import pytest
 from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
 from keras import ops
 from masks import MASKS
+from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 import keras_momentum_rnn.convert
@@ -40,7 +41,9 @@ def fixed(name, momentum, step_size, units=5):
 
 @pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
 @pytest.mark.parametrize("per", PER)
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize(
+    "name", [slow_unless(not COMPILES or name in ("LSTM", "MCRM"), name) for name in LAYERS]
+)
 def test_it_starts_as_heavy_ball(name, per, tied):
     rule = rules.LearnedMomentum(0.8, 0.3, per=per, tied=tied)
     ours, plain = learned(name, rule=rule), fixed(name, 0.8, 0.3)
@@ -194,6 +197,14 @@ ROWS = [
     ("LSTM", "scalar", "slots"),
     ("LSTM", "gate", "slots"),
 ]
+# Where a row is a program to compile, these have each path, each shape of the weights and, of
+# MCRM, a cell without a kernel.
+QUICK_ROWS = [("LSTM", per, "holes") for per in PER] + [
+    ("LSTM", "unit", "slots"),
+    ("GRU", "unit", "slots"),
+    ("DTRIV", "unit", "slots"),
+    ("MCRM", "unit", "slots"),
+]
 
 
 def pair(name, per, dtype="float32", **options):
@@ -233,7 +244,7 @@ def assert_equal(layers, call, tolerance=1e-5):
         assert_close(by_fast[name], expected, 10 * tolerance)
 
 
-NATIVE, FUSED = ("LSTM", "GRU", "RNN", "DTRIV"), ("LSTM", "GRU", "RNN")
+NATIVE, FUSED = ("LSTM", "GRU", "RNN", "DTRIV", "MCRM"), ("LSTM", "GRU", "RNN")
 
 
 def path_of(device, name, per, slots):
@@ -255,7 +266,9 @@ def path_of(device, name, per, slots):
     return "filter" if filterable or (per, slots) == ("scalar", False) else "step"
 
 
-@pytest.mark.parametrize(("name", "per", "call"), ROWS)
+@pytest.mark.parametrize(
+    ("name", "per", "call"), [slow_unless(not COMPILES or r in QUICK_ROWS, *r) for r in ROWS]
+)
 def test_every_path_equals_the_steps(name, per, call, device):
     options, slots, _ = CALLS[call]
     if device != "cpu" and name not in (NATIVE if device == "native" else FUSED):

@@ -150,6 +150,7 @@ def test_epochs_of_a_run_are_one_training_and_scored_at_w(tmp_path, monkeypatch)
     same_curves(parts, run)
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_pilot_chooses_the_learning_rate(tmp_path, monkeypatch):
     command = ["adding", *TINY, "--set", "steps=20", "held_out=40", f"--output={tmp_path}"]

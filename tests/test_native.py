@@ -35,7 +35,21 @@ LAYERS = (
     "AdamRNN",
     "MomentumDTRIV",
     "AdamDTRIV",
+    "MCRM",
+    "MCRM-NAG",
+    "MCRM-Adam",
+    "NestedLSTM",
+    "NestedLSTM-RMSProp",
+    "NestedLSTM-ScheduledRestart",
 )
+
+
+def pair_of(name, shape, units=4, **options):
+    """A `pair` of a layer, or of a nested one with a rule: "MCRM-NAG"."""
+    name, _, rule = name.partition("-")
+    if rule:
+        options["rule"] = getattr(kmr.rules, rule)()
+    return pair(getattr(kmr, name), shape, units, **options)
 
 
 SHAPES = {
@@ -52,18 +66,24 @@ SHAPES = {
 def shape_rows():
     for name in LAYERS:
         for shape in SHAPES:
-            compiled = (name, shape) in {("AdamLSTM", "ragged"), ("SRGRU", "wide")}
+            compiled = (name, shape) in {
+                ("AdamLSTM", "ragged"),
+                ("SRGRU", "wide"),
+                ("MCRM-NAG", "ragged"),
+            }
             for count in (1, 3):
                 # One thread takes whole what several divide.
                 quick = compiled if COMPILES else count == 3 or shape in ("ragged", "chunks")
-                yield slow_unless(quick, name, shape, count, id=f"{count}-{name}-{shape}")
+                row = f"{count}-{name}-{shape}"
+                # The kernel is the same for every backend, and how it is called for every row.
+                yield slow_unless(quick, name, shape, count, id=row, of_each_backend=False)
 
 
 @pytest.mark.parametrize("name, shape, count", shape_rows())
 def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: count)
     shape, units = SHAPES[shape]
-    layers = pair(getattr(kmr, name), shape, units)
+    layers = pair_of(name, shape, units)
     assert layers[0].plan(training=True).path == "native"
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if layers[0].cell.rule.scaled else 1e-5
@@ -71,16 +91,17 @@ def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     compare(layers, shape, MASKS["dead_row"](*shape[:2]), tolerance)
 
 
-def test_a_batch_of_no_samples():
-    layer = pair(kmr.AdamLSTM, (None, None, 3))[0]
+@pytest.mark.parametrize("name", ["AdamLSTM", "NestedLSTM"])
+def test_a_batch_of_no_samples(name):
+    layer = pair_of(name, (None, None, 3))[0]
     outputs, *states = layer(np.zeros((0, 5, 3), "float32"), training=True)
     assert outputs.shape == (0, 5, 4) and all(s.shape[0] == 0 for s in states)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU"])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "MCRM-NAG", "NestedLSTM"])
 def test_what_is_not_finite_stays_in_its_own_sample(name, value):
-    layer = pair(getattr(kmr, name), (9, 6, 3))[0]
+    layer = pair_of(name, (9, 6, 3))[0]
     x = normal(np.random.default_rng(0), 9, 6, 3)
     sound, *_ = map(array, layer(x, training=True))
     x[4, 2, 1] = value
@@ -118,16 +139,23 @@ from keras_momentum_rnn.paths.native import kernel
 rng = np.random.default_rng(0)
 normal = lambda *shape: rng.normal(size=shape).astype("float32")
 weights = [normal(5, 76), normal(76), normal(19, 76), normal(76)]
+memory = [normal(38, 76), normal(76), normal(19, 76), normal(76)]
 states = [normal(7, 19), normal(7, 19), normal(7, 76), normal(7, 76) ** 2]
 x = normal(7, 12, 5)
-equation = kernel.Equation("lstm", "scaled", 0.6, 1.1, 0.9, 1e-3)
-finals, kept = kernel.forward(equation, x, weights, states)
-dx, by_weights, by_states = kernel.backward(
-    equation, x, weights, states, None, kept, kept.h, finals)
-np.savez(sys.argv[1], products.VECTORS, kept.h, *finals, dx, *by_weights, *by_states)
+results = []
+for cell, weights, states in (
+    ("lstm", weights, states), ("nested_lstm", weights + memory, [normal(7, 19), *states])
+):
+    equation = kernel.Equation(cell, "scaled", 0.6, 1.1, 0.9, 1e-3)
+    finals, kept = kernel.forward(equation, x, weights, states)
+    dx, by_weights, by_states = kernel.backward(
+        equation, x, weights, states, None, kept, kept.h, finals)
+    results += [kept.h, *finals, dx, *by_weights, *by_states]
+np.savez(sys.argv[1], products.VECTORS, *results)
 """
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_the_tile_of_other_processors(tmp_path):
     """AVX2 and NEON take another. Forced here, in a process that compiles the kernel anew."""
@@ -159,6 +187,7 @@ def in_a_process(code, *arguments, **environment):
 # Whether it can run
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_numba_is_imported_by_the_first_run_alone():
     code = """
@@ -233,6 +262,7 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
         assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
 
 
+@pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_cold_start_says_what_it_does(tmp_path):
     code = """
@@ -255,6 +285,7 @@ def test_a_model_for_xla_is_compiled_without_it():
     assert not model.jit_compile
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
     from keras_momentum_rnn.paths.native import jax_call
@@ -282,10 +313,12 @@ def test_an_interface_of_another_version_is_not_called(monkeypatch):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
-def test_jax_transforms_in_training():
+@pytest.mark.parametrize("name", ["AdamGRU", pytest.param("MCRM", marks=pytest.mark.slow)])
+def test_jax_transforms_in_training(name):
     import jax
 
-    fast, step = pair(kmr.AdamGRU, (3, 9, 5), return_sequences=False, return_state=False)
+    options = {"return_sequences": False, "return_state": False}
+    fast, step = pair_of(name, (3, 9, 5), **options)
     x = normal(np.random.default_rng(0), 3, 9, 5)
 
     def functions(layer):
@@ -320,10 +353,11 @@ def test_jax_transforms_in_training():
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-def test_torch_second_derivatives_in_float32():
+@pytest.mark.parametrize("name, options", [("AdamLSTM", {"epsilon": 1e-2}), ("MCRM-NAG", {})])
+def test_torch_second_derivatives_in_float32(name, options):
     import torch
 
-    fast, step = pair(kmr.AdamLSTM, (3, 9, 5), epsilon=1e-2)
+    fast, step = pair_of(name, (3, 9, 5), **options)
     penalties = []
     for layer in (fast, step):
         x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)

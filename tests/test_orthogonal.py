@@ -27,6 +27,7 @@ def in_numpy(skew, units, parametrization):
     return np.linalg.solve(np.eye(units) + s, np.eye(units) - s)
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("units, thousands", [(170, 16), (360, 69), (512, 137)])
 def test_parameter_counts_of_the_paper(units, thousands):
     """Its Tables 4 and 13, of PMNIST; the base is no parameter, since nothing trains it."""
@@ -157,6 +158,7 @@ def test_a_gradient_by_the_skew_part_exists_at_zero(parametrization):
     assert np.abs(found["skew"]).min() > 1e-4
 
 
+@slow_if_compiled
 def test_time_distributed_counts_its_calls():
     layer = kmr.DTRIV(3, rebase_every=2)
     model = keras.Sequential(
@@ -179,6 +181,7 @@ def test_plan_has_no_fused_path(monkeypatch):
     assert lacking in plan.reason
 
 
+@slow_if_compiled
 def test_convert_refuses_what_has_no_counterpart_and_passes_by_the_rest():
     plain = keras.layers.SimpleRNN(4, name="mine")
     plain.build((None, 3, 2))

@@ -35,11 +35,13 @@ def named(*names):
 WITH_KERNEL = (
     [case for case in CASES if case.layer().cell.recurrence_name]
     if BACKEND == "torch"
-    else named("MomentumLSTM", "NAGGRU", "AdamLSTM", "RMSPropGRU")
+    else named(
+        "MomentumLSTM", "NAGGRU", "AdamLSTM", "RMSPropGRU", "MCRM-momentum", "NestedLSTM"
+    )
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 FUSED = ("lstm", "gru", "elman")
-NATIVE = ("lstm", "gru", "elman", "modrelu")
+NATIVE = ("lstm", "gru", "elman", "modrelu", "nested_gru", "nested_lstm")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),
@@ -87,10 +89,10 @@ def taken(case, device, slots=False, **options):
             return "native"
         device = "cpu"
     filterable = linear and not slots and options.get("implementation") != 1
-    if case.layer().cell.recurrence_name not in FUSED:
-        return "custom_gradient"
     if device == "cpu" and BACKEND != "torch":
         return "filter" if filterable else "step"
+    if case.layer().cell.recurrence_name not in FUSED:
+        return "custom_gradient"
     if BACKEND != "torch" and slots and linear:
         return "step"
     if device == "gpu" and BACKEND != "torch" and options.get("implementation") == 1 and linear:
@@ -114,7 +116,8 @@ def of_every_kind(cases):
 
 def kernel_rows():
     for case in WITH_KERNEL:
-        for call in KERNEL_CALLS:
+        nested = (case.layer().cell.recurrence_name or "").startswith("nested")
+        for call in CALLS if nested else KERNEL_CALLS:
             linear = case.rule == "HeavyBall" and not COMPILES
             quick = case.id in EVERY_CALL or (call == "slots" and linear)
             yield slow_unless(quick, case, call, id=f"{case.id}-{call}")
@@ -230,12 +233,15 @@ def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has custom gradients")
+@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
 @pytest.mark.parametrize("memory_class", [keras.layers.GRUCell, keras.layers.LSTMCell])
-def test_custom_gradients_equal_the_steps_for_a_memory_without_bias(memory_class):
+def test_gradients_by_hand_equal_the_steps_for_a_memory_without_bias(memory_class, device):
+    if device == "cpu" and BACKEND != "torch":
+        pytest.skip("only PyTorch has custom gradients")
     (case,) = named("MCRM-momentum")
     layers = pair(case, memory=memory_class(5, use_bias=False), use_recurrent_bias=True)
-    assert layers[0].plan(training=True).path == "custom_gradient"
+    path = "native" if device == "native" else "custom_gradient"
+    assert layers[0].plan(training=True).path == path
     assert_equal(layers, "holes", slots=memory_class is keras.layers.GRUCell)
 
 
@@ -249,9 +255,11 @@ def test_kernels_in_half_precision_equal_the_steps(name, device):
     assert_equal(layers, "holes", tolerance=2e-2)
 
 
-@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "RMSPropGRU"])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "RMSPropGRU", "MCRM-momentum"])
 def test_stateful_layers_go_on_from_their_slots(name, device):
     (case,) = named(name)
+    if device == "gpu" and case.layer().cell.recurrence_name not in FUSED:
+        pytest.skip("the same path on every device")
     layers = pair(case, stateful=True)
     path = layers[0].plan().path
     on_torch = {"native": "native", "cpu": "custom_gradient", "gpu": "drive"}[device]

@@ -44,6 +44,7 @@ def test_layers_are_treated_alike(compared):
     assert found.command.startswith("python examples/pixel_digits.py --subset=96")
 
 
+@pytest.mark.any_backend
 def test_orthogonal_layers_have_a_rate_of_their_own_for_the_rotation(compared):
     arguments = ["--units=5", "--lstm-units=2", "--rebase-every=2"]
     found = compared("orthogonal_pixels", *arguments, "--layers", "LSTM", "MomentumDTRIV")

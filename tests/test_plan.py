@@ -173,6 +173,20 @@ def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
     assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
 
 
+@pytest.mark.parametrize("name", NATIVES)
+@pytest.mark.parametrize(
+    ("recurrence", "units"), [("lstm", 350), ("nested_gru", 195), ("nested_lstm", 175)]
+)
+def test_all_weights_of_a_native_kernel_fit_the_cache(name, recurrence, units):
+    """So many units are a few less than fit; a memory's weights count."""
+    _, served = SERVED[name]
+    paths = []
+    for size in (units, units + 15):
+        sizes = {"recurrence": recurrence, "units": size, "drive_width": 4 * size}
+        paths.append(planning.choose(planning.Call(**PLAIN_CALL | served | sizes)).path)
+    assert paths[0] == "native" != paths[1]
+
+
 @hypothesis.settings(max_examples=500)
 @hypothesis.given(call=ANY_CALL)
 def test_every_call_has_one_plan_that_serves_it(call):
@@ -209,7 +223,8 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert call.device == "gpu"
     if plan.path == "native":
         assert call.device == "cpu" and call.dtype == "float32"
-        assert call.recurrence in ("lstm", "gru", "elman", "modrelu")
+        nested = ("nested_gru", "nested_lstm")
+        assert call.recurrence in ("lstm", "gru", "elman", "modrelu", *nested)
         assert call.native_absence is None
         assert call.backend == "torch" or call.training
     if plan.path == "fused" and call.backend != "torch":

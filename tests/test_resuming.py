@@ -12,7 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
 from test_experiments import (
     COMMAND,
     EPOCHS,
@@ -33,7 +33,7 @@ from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare, runner, training
 from keras_momentum_rnn.experiments.results_file import ResultsFile
 
-pytestmark = SLOW_ON_TENSORFLOW
+pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 SETTINGS = {"options": {"steps": 20}, "keras": "3.15.1", "backend": "jax"}
 SETUP = settings(dropout=0.3)
@@ -89,6 +89,7 @@ def resume(
     return run, len(epochs)
 
 
+@pytest.mark.each_backend
 def test_a_state_of_the_same_run_is_resumed(task, whole, interrupted, monkeypatch, capsys):
     run, epochs = resume(task, interrupted, monkeypatch)
     assert epochs == EPOCHS - 1
@@ -371,6 +372,8 @@ def test_a_file_that_is_not_there_is_new(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@slow_if_compiled
+@pytest.mark.each_backend
 @pytest.mark.skipif(
     not hasattr(keras.optimizers, "MultiOptimizer"), reason="this Keras has no MultiOptimizer"
 )

@@ -6,7 +6,7 @@ import pytest
 from cases import REPRESENTATIVES
 from harness import array, assert_close, normal, randomise
 from keras import layers
-from speed import few
+from speed import few, slow_if_compiled
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.streaming import initial_states, step_model
@@ -252,6 +252,7 @@ def test_training_stays_off():
     assert_streams(model)
 
 
+@slow_if_compiled
 def test_the_example_listens_to_a_file(tmp_path, capsys):
     soundfile = pytest.importorskip("soundfile")
     example = pytest.importorskip("streaming")

@@ -17,7 +17,7 @@ from keras_momentum_rnn import tasks
 from keras_momentum_rnn.tasks.addition import ErrorAbove
 from keras_momentum_rnn.tasks.copying import WrongSymbols
 
-pytestmark = SLOW_ON_TENSORFLOW
+pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 # Small tasks of every kind that need no files.
 SMALL = {
@@ -92,6 +92,7 @@ def test_data_is_the_same_in_every_process():
     ]
 
 
+@pytest.mark.each_backend
 @pytest.mark.parametrize("variant", ["momentumrnn", "mcrm"])
 def test_a_run_that_goes_on_ends_as_one_without_a_break(variant, monkeypatch):
     """Keras shuffles batches by itself, and does not tell which epoch it reads."""
@@ -162,6 +163,7 @@ def test_bad_options_are_refused(name, options, message):
     assert message in str(error.value)
 
 
+@pytest.mark.each_backend
 def test_layers_that_do_not_fit_are_refused():
     task = load("digits")
     with pytest.raises(ValueError, match="must be False in this place of digits"):
@@ -245,6 +247,7 @@ def test_mcrm_trains_on_one_set_and_the_others_on_fresh_sequences():
     assert not np.isin(a[1], b[1]).any()
 
 
+@pytest.mark.each_backend
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -369,6 +372,7 @@ def test_wrong_symbols_counts_those_at_the_end():
     assert float(metric.result()) == (0 + 2) / 2
 
 
+@pytest.mark.each_backend
 def test_symbols_reach_the_layer_one_hot():
     task = load("copying")
     model = task.model(keras.layers.SimpleRNN(4, **task.layer_arguments))
@@ -405,6 +409,7 @@ def test_no_image_is_in_two_sets():
     assert len(np.unique(np.concatenate(sets), axis=0)) == 1797
 
 
+@pytest.mark.each_backend
 @needs.prepared_data
 def test_mnist_is_read_and_permuted():
     data_dir = os.environ["KERAS_MOMENTUM_RNN_TFDS"]

@@ -27,7 +27,7 @@ from keras_momentum_rnn.tuning import (
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.values import SEARCHED, readable
 
-pytestmark = SLOW_ON_TENSORFLOW
+pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 PAGE = Path(__file__).parents[1] / "docs" / "guides" / "tune.md"
 # What each rule's layers choose, by the prefix of their names.
@@ -92,6 +92,7 @@ TRAINED = [
 ]
 
 
+@pytest.mark.each_backend
 @pytest.mark.parametrize(
     ("name", "options"),
     [

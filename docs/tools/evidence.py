@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 
 from keras_momentum_rnn.presentation import markdown_table
 
@@ -127,17 +127,20 @@ def orthogonal():
 
 
 def main_command():
-    """Return what the README's main job printed."""
-    found = results("pixel_digits")
-    settings = found["settings"]
+    """Return what the README's main job found, a table."""
+    found = results("quick_look")
+    most = found["settings"]["most"]
+    layers = {}
+    for run in found["runs"]:
+        layers.setdefault(run["layer"], []).append(run)
     rows = [
         [
-            row["layer"],
-            f"{row['parameters']:,}",
-            with_spread((row["test"], row["test_sd"])),
-            f"{row['seconds_per_epoch']:.2f}",
+            layer,
+            f"{runs[0]['parameters']:,}",
+            ", ".join(f"{r['updates']:,}" if r["updates"] else f"> {most:,}" for r in runs),
+            f"{1000 * median(run['seconds'] for run in runs):.0f}",
         ]
-        for row in found["summary"]
+        for layer, runs in layers.items()
     ]
-    head = ["layer", "parameters", f"test {settings['metric']}", "seconds an epoch"]
+    head = ["layer", "parameters", "updates until it adds, each seed", "milliseconds an update"]
     return markdown_table(head, rows)

@@ -12,6 +12,7 @@ from pathlib import Path
 import api_reference
 import catalogue
 import evidence
+import study
 import tutorials
 
 from keras_momentum_rnn.presentation import with_tables
@@ -35,10 +36,10 @@ def written(run=False):
 
 def parts():
     """Return the tables to put into pages, by page and name."""
-    advice = {"evidence": evidence.advice()}
+    studied = study.parts()
     return {
-        ROOT / "README.md": {**advice, "main_command": evidence.main_command()},
-        DOCS / "choose" / "which_layer.md": advice,
+        ROOT / "README.md": {**studied, "main_command": evidence.main_command()},
+        DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
         DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../examples/results")},
         DOCS / "guides" / "orthogonal.md": {"orthogonal_digits": evidence.orthogonal()},
     }

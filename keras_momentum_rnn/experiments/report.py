@@ -231,7 +231,8 @@ def as_text(value):
     """Return an argument as text: of an object, described as a dict, name and arguments."""
     if not isinstance(value, dict) or not {"class", "class_name"} & {*value}:
         return f"{value}"
-    numbers = {**value, **value.get("config", {})}
-    numbers.pop("config", None)
-    name = numbers.pop("class", None) or numbers.pop("class_name").rpartition(">")[2]
-    return f"{name} ({', '.join(f'{key} {number}' for key, number in numbers.items())})"
+    if "class_name" in value:  # as Keras serialises
+        name, numbers = value["class_name"].rpartition(">")[2], value.get("config", {})
+    else:
+        name, numbers = value["class"], {k: v for k, v in value.items() if k != "class"}
+    return f"{name} ({', '.join(f'{key} {as_text(n)}' for key, n in numbers.items())})"

@@ -245,6 +245,7 @@ class AdamLSTM(RuleLSTM):
     def epsilon(self) -> float: ...
     @property
     def relaxed(self) -> bool: ...
+    scale_free: bool
     def __init__(
         self, units: int, activation: Identifier = "tanh",
         recurrent_activation: Identifier = "sigmoid", use_bias: bool = True,
@@ -260,10 +261,10 @@ class AdamLSTM(RuleLSTM):
         stateful: bool = False, unroll: bool = False,
         use_cudnn: bool | Literal["auto"] = "auto", *, use_recurrent_bias: bool = False,
         momentum: float = 0.6, step_size: float = 0.6, beta: float = 0.99,
-        epsilon: float = 1e-08, relaxed: bool = True, zero_output_for_mask: bool = False,
-        trainable: bool = True, dtype: Any = None, autocast: bool = True,
-        name: str | None = None, input_shape: tuple[int | None, ...] = ...,
-        implementation: int = 2
+        epsilon: float = 1e-08, relaxed: bool = True, scale_free: bool = False,
+        zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
+        autocast: bool = True, name: str | None = None,
+        input_shape: tuple[int | None, ...] = ..., implementation: int = 2
     ) -> None:
         """LSTM whose input drive is accelerated as by Adam."""
 
@@ -278,6 +279,7 @@ class RMSPropLSTM(RuleLSTM):
     def beta(self) -> float: ...
     @property
     def epsilon(self) -> float: ...
+    scale_free: bool
     def __init__(
         self, units: int, activation: Identifier = "tanh",
         recurrent_activation: Identifier = "sigmoid", use_bias: bool = True,
@@ -293,8 +295,8 @@ class RMSPropLSTM(RuleLSTM):
         stateful: bool = False, unroll: bool = False,
         use_cudnn: bool | Literal["auto"] = "auto", *, use_recurrent_bias: bool = False,
         step_size: float = 0.6, beta: float = 0.9, epsilon: float = 1e-08,
-        zero_output_for_mask: bool = False, trainable: bool = True, dtype: Any = None,
-        autocast: bool = True, name: str | None = None,
+        scale_free: bool = False, zero_output_for_mask: bool = False, trainable: bool = True,
+        dtype: Any = None, autocast: bool = True, name: str | None = None,
         input_shape: tuple[int | None, ...] = ..., implementation: int = 2
     ) -> None:
         """LSTM whose input drive is scaled as by RMSProp: `AdamLSTM` at momentum 0."""

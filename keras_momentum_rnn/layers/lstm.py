@@ -20,6 +20,24 @@ __all__ = [
 ]
 
 
+def with_bias_outside(scale_free: bool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments with the biases of `scale_free`, unchanged without it.
+
+    Raises:
+        ValueError: if they say otherwise.
+    """
+    if not scale_free:
+        return arguments
+    wanted = {"use_bias": False, "use_recurrent_bias": True}
+    for name, value in wanted.items():
+        if arguments.get(name, value) != value:
+            raise ValueError(
+                f"`{name}` must be {value} with `scale_free=True`, which has one bias, outside "
+                f"the rule. Received: {name}={arguments[name]!r}"
+            )
+    return {**arguments, **wanted}
+
+
 @register
 class RuleLSTM(RuleLayer):
     """LSTM whose input drive is turned by any momentum rule.
@@ -229,6 +247,9 @@ class AdamLSTM(RuleLSTM):
             1e-16.
         relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
             `True`.
+        scale_free: bool; with `True` a common factor of the inputs changes nothing, but for
+            `epsilon`: the one bias stands beside the recurrent product, outside the rule, as
+            with `use_bias=False, use_recurrent_bias=True`. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.
@@ -244,6 +265,13 @@ class AdamLSTM(RuleLSTM):
     """
 
     cell_class = cells.AdamLSTMCell
+
+    def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
+        self.scale_free = checked_choice("scale_free", scale_free, (True, False))
+        super().__init__(*args, **with_bias_outside(scale_free, kwargs))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "scale_free": self.scale_free}
 
 
 @register
@@ -265,6 +293,9 @@ class RMSPropLSTM(RuleLSTM):
         beta: float in [0, 1). Defaults to 0.9.
         epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
             1e-16.
+        scale_free: bool; with `True` a common factor of the inputs changes nothing, but for
+            `epsilon`: the one bias stands beside the recurrent product, outside the rule, as
+            with `use_bias=False, use_recurrent_bias=True`. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.
@@ -280,3 +311,10 @@ class RMSPropLSTM(RuleLSTM):
     """
 
     cell_class = cells.RMSPropLSTMCell
+
+    def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
+        self.scale_free = checked_choice("scale_free", scale_free, (True, False))
+        super().__init__(*args, **with_bias_outside(scale_free, kwargs))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "scale_free": self.scale_free}

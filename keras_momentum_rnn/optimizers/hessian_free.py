@@ -6,6 +6,7 @@ import math
 from typing import Any, Self
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.annotations import LearningRate
@@ -14,9 +15,11 @@ from keras_momentum_rnn.optimizers import conjugate_gradients as cg
 from keras_momentum_rnn.optimizers.schedules import Schedule, is_schedule, loaded, saved
 from keras_momentum_rnn.rules import register
 
-# Of the ratio of what the objective fell by to what its model promised (Levenberg, Marquardt):
-# below the first the damping rises, above the second it falls.
+# Bounds for the actual fall of the objective over the one that its model promised (Levenberg,
+# Marquardt): the damping rises below the first and falls above the second.
 POOR, RICH = 0.25, 0.75
+# A promise below so many units of rounding cannot be compared, and leaves the damping alone.
+ROUNDING = 10
 # Options of Keras's optimizers which act on gradients, or between a gradient and its update.
 REFUSED = {
     "weight_decay": "give the layers a `kernel_regularizer`, which enters the curvature too",
@@ -42,52 +45,51 @@ class HessianFree(keras.optimizers.Optimizer):
     q(d) = g'd + d'(G + damping I) d / 2,   g = grad f(w),   G = J'HJ
     ```
 
-    by some steps of conjugate gradients, which need products of G with vectors alone. J is the
-    Jacobian of the model's outputs, H the Hessian of the loss in the outputs; regularizers of
-    weights add their own Hessian to G. The steps start from `decay` times the solution of the
-    last update, as momentum starts from `mu v`:
+    by conjugate gradients (CG), which need G only in products with vectors. J is the Jacobian
+    of the model's outputs, H the Hessian of the loss in the outputs; regularizers of weights
+    add their own Hessian to G. CG starts from `decay` times the solution of the last update, as
+    momentum starts from `mu v`:
 
     ```
     d_t = CG(q_t, start=decay_t d_{t-1}, cg_steps);   w = w + learning_rate d_t
     ```
 
-    One step of CG is one of Nesterov's momentum, with the learning rate `r'r / r'Gr` where
-    there is no damping, r being minus the gradient of q at the start. With many steps it is a
-    second-order method, so that `cg_steps` is a dial between the two.
+    With one step of CG, an update is one of Nesterov's momentum. Without damping its learning
+    rate is `r'r / r'Gr`, r being minus the gradient of q at the start. With many steps it is a
+    second-order method: `cg_steps` is a dial between the two.
 
-    What follows CG is that of Martens (2010). Of the iterates that were kept, it goes back from
-    the last one while the objective falls (`backtracking`). The damping rises if the objective
-    falls by less than 1/4 of what the undamped q promises, and drops if by more than 3/4. A
-    line search shrinks the rate until the objective falls. The next update starts from the last
-    iterate all the same.
+    The rest follows Martens (2010). `backtracking` goes back from the last kept iterate of CG
+    while the objective falls. The damping rises if the objective falls by less than 1/4 of
+    what the undamped q promises, and drops if it falls by more than 3/4. It stays if rounding
+    hides what q promises, as at a minimum. The line search shrinks the rate until the objective
+    falls. The next update still starts from the last iterate.
 
     An update that is not finite leaves the weights alone, raises the damping, and forgets the
-    last solution. An optimizer in this sense needs more of a model than gradients: compile a
-    `HessianFreeModel` with it.
+    last solution. Gradients are not enough for this optimizer: compile a `HessianFreeModel`
+    with it.
 
     Args:
         learning_rate: float > 0, a `LearningRateSchedule`, or a callable that returns a float.
-            The first rate that a line search tries. Defaults to 1.
-        cg_steps: positive integer, the most steps of CG in an update. Defaults to 100.
-        tolerance: number > 0: CG stops where each of its last steps lowered q by less than
-            this share on average; or None, to take all steps. Defaults to 5e-4.
+            The line search tries it first. Defaults to 1.
+        cg_steps: positive integer, the most CG steps in an update. Defaults to 100.
+        tolerance: number > 0: CG stops once its last steps lowered q by less than this share
+            each, on average. None takes all steps. Defaults to 5e-4.
         decay: number in [0, 1], or a `LearningRateSchedule`, called with the number of updates
-            so far: how much of the last solution CG starts from. 0 is no momentum, 1 is that
-            of Martens (2010). Defaults to 0.95.
+            so far: the share of the last solution from which CG starts. 0 is no momentum, 1 is
+            Martens (2010). Defaults to 0.95.
         damping: number >= 0, the first damping. Defaults to 1.
-        damping_factor: number in (0, 1), by which the damping is multiplied or divided; or
-            None, to keep it. Defaults to 2/3.
-        min_damping: number > 0, the least damping where it changes. Without one, float32 would
-            lose its positive definite model. Defaults to 1e-8.
+        damping_factor: number in (0, 1), by which the damping is multiplied or divided. None
+            keeps the damping. Defaults to 2/3.
+        min_damping: number > 0, the least damping if it changes. Without one, rounding would
+            make the quadratic model indefinite. Defaults to 1e-8.
         max_damping: number > 0, the largest. Defaults to 1e8.
-        curvature_fraction: number in (0, 1], the share of each batch, its first samples, on
-            which G is taken. Defaults to 1.
+        curvature_fraction: number in (0, 1]: G is computed on this share of each batch, its
+            first samples. Defaults to 1.
         backtracking: bool. It costs some evaluations of the objective, and memory for about 20
             updates. Defaults to True.
         line_search: bool. Defaults to True.
         name: str.
-        **refused: other arguments of `keras.optimizers.Optimizer`, none of which has a meaning
-            here.
+        **refused: other arguments of `keras.optimizers.Optimizer`, which have no meaning here.
 
     Raises:
         ValueError: if an argument lies outside its range or is refused.
@@ -164,7 +166,7 @@ class HessianFree(keras.optimizers.Optimizer):
 
     @property
     def decay(self) -> Any:
-        """How much of the last solution CG starts from; a number of it may be set."""
+        """The share of the last solution from which CG starts. A number may be set."""
         return self._decay(self.iterations) if is_schedule(self._decay) else self._decay
 
     @decay.setter
@@ -178,7 +180,7 @@ class HessianFree(keras.optimizers.Optimizer):
 
     @property
     def damping(self) -> Any:
-        """The damping of the next update, a variable; it may be set."""
+        """The damping of the next update, a variable. It may be set."""
         return self._damping
 
     @damping.setter
@@ -187,24 +189,25 @@ class HessianFree(keras.optimizers.Optimizer):
 
     @property
     def total_cg_steps(self) -> Any:
-        """The steps of CG that were taken so far, a variable: the paper counts in these."""
+        """The number of CG steps so far, a variable. The paper counts in these."""
         return self._total_cg_steps
 
     def build(self, variables: list[keras.Variable]) -> None:
-        """Create the last solution for each variable, at zero."""
+        """Create a variable for the last solution of each weight, zero at first."""
         if self.built:
             shapes = [tuple(v.shape) for v in variables]
             if shapes != (own := [tuple(d.shape) for d in self._directions]):
                 raise ValueError(
-                    "A HessianFree keeps to the variables that it was built for: create "
-                    f"another. It has variables of shapes {own}. Received: shapes {shapes}"
+                    "A HessianFree keeps to the variables that it was built for. After "
+                    "freezing layers, or for another model, compile with a new one. It was "
+                    f"built for shapes {own}. Received: shapes {shapes}"
                 )
             return
         super().build(variables)
         self._directions = self.add_optimizer_variables(variables, "direction")
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
-        """Refuse to: gradients are not enough."""
+        """Raise a `TypeError`: gradients are not enough."""
         raise TypeError(
             "HessianFree needs products with the curvature, which no gradient tells: compile a "
             "`HessianFreeModel(inputs, outputs)` with it, not a plain `keras.Model`"
@@ -247,6 +250,10 @@ class HessianFree(keras.optimizers.Optimizer):
             poor = ops.logical_not((promised < 0) & (ratio >= POOR))
             factor = ops.where(ratio > RICH, self.damping_factor, 1.0)
             factor = ops.where(poor, 1 / self.damping_factor, factor)
+            unit = np.finfo(keras.backend.standardize_dtype(dtype)).eps
+            hidden = ops.abs(promised) <= ROUNDING * unit * ops.abs(before)
+            hidden = hidden & ops.isfinite(before) & ops.isfinite(after)
+            factor = ops.where(hidden, 1.0, factor)
             damping = ops.clip(
                 damping * ops.cast(factor, dtype), self.min_damping, self.max_damping
             )

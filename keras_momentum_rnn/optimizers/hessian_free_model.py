@@ -54,26 +54,26 @@ def takes_native_kernel(layer):
 class HessianFreeModel(keras.Model):
     """A functional model that `HessianFree` trains.
 
-    It is a `keras.Model(inputs, outputs)` whose training step takes products with the
-    curvature, and which is compiled with a `HessianFree` and no other optimizer. All else is
-    Keras's: `compile`, `fit`, callbacks, metrics, sample weights, masks, several outputs,
-    saving. An existing model is trained by `HessianFreeModel(model.inputs, model.outputs)`,
-    which shares its layers.
+    It is a `keras.Model(inputs, outputs)` whose training step uses products with the
+    curvature. Compile it with a `HessianFree`; it takes no other optimizer. Everything else
+    works as in Keras: `fit`, callbacks, metrics, sample weights, masks, several outputs,
+    saving. To train an existing model, wrap it: `HessianFreeModel(model.inputs,
+    model.outputs)` shares its layers.
 
-    - The curvature is that of the compiled losses, through the outputs, and of the regularizers
-      of weights. It is never negative where the loss is convex in the outputs, as the squared
-      error is, and a cross-entropy of logits: give a model of probabilities logits as outputs,
-      and the loss `from_logits=True`. What a layer adds by `add_loss`, activity regularizers
-      among it, enters the objective and its gradient alone.
-    - All evaluations of one update have the same dropout masks, the batch statistics of the
-      same samples, and leave the states of layers as one training step does.
-    - On JAX, layers of this library leave the native kernel, which passes no forward mode:
+    - The curvature covers the compiled losses, through the outputs, and the regularizers of
+      weights. It is never negative if the loss is convex in the outputs, as the squared error
+      and the cross-entropy of logits are. So let the model return logits, and set
+      `from_logits=True` in the loss. What layers add by `add_loss`, activity regularizers
+      among it, is in the objective and its gradient, but not in the curvature.
+    - All evaluations in one update use the same dropout masks, and batch statistics of the
+      samples that they see. Layer states change as in one ordinary training step.
+    - On JAX, layers of this library leave the native kernel, which has no forward mode:
       `use_cudnn=False`.
-    - Before the first update the derivatives of the model are checked on random inputs: `J` as
-      the transpose of `J'`. Layers that choose a fused kernel without second derivatives are
-      put on their steps, `use_cudnn=False`, with a warning; others are refused.
+    - Before the first update, random inputs check that the model's `J'` is the transpose of
+      `J`. Layers with a fused kernel that has no second derivatives are put on their steps,
+      `use_cudnn=False`, with a warning. Other layers without them are refused.
 
-    The metric `loss` is that before the update, as in Keras.
+    As in Keras, the metric `loss` is the one before the update.
 
     Example:
 
@@ -110,8 +110,8 @@ class HessianFreeModel(keras.Model):
             **options: as there.
 
         Raises:
-            ValueError: if the optimizer is another, or one of another model; if a layer
-                computes in half precision or is `stateful`; if there is nothing to train.
+            ValueError: if it is not a `HessianFree`, or was built for other variables; if a
+                layer computes in half precision or is `stateful`; if nothing is trainable.
         """
         optimizer = keras.optimizers.get(optimizer)
         if not isinstance(optimizer, HessianFree):
@@ -149,11 +149,11 @@ class HessianFreeModel(keras.Model):
         self.compile(**keras.saving.deserialize_keras_object(config))
 
     def fit(self, *arguments: Any, **options: Any) -> keras.callbacks.History:
-        self._check_derivatives_once()
+        self._check_once()
         return super().fit(*arguments, **options)
 
     def train_on_batch(self, *arguments: Any, **options: Any) -> Any:
-        self._check_derivatives_once()
+        self._check_once()
         return super().train_on_batch(*arguments, **options)
 
     def train_step(self, *arguments: Any) -> Any:
@@ -180,7 +180,7 @@ class HessianFreeModel(keras.Model):
             y: as of `fit`.
             sample_weight: as of `fit`.
         """
-        self._check_derivatives_once()
+        self._check_once()
         data = tree.map_structure(ops.convert_to_tensor, (x, y))
         if sample_weight is not None:
             sample_weight = tree.map_structure(ops.convert_to_tensor, sample_weight)
@@ -279,8 +279,15 @@ class HessianFreeModel(keras.Model):
 
         return both
 
-    def _check_derivatives_once(self):
-        if self.compiled and not self._derivatives_checked:
+    def _check_once(self):
+        """Check the variables, and once the derivatives: on JAX an error in `fit` is too late.
+
+        There Keras has taken the weights out of the model by then.
+        """
+        if not self.compiled:
+            return
+        self.optimizer.build(self.trainable_variables)  # refuses others than those of `compile`
+        if not self._derivatives_checked:
             self.check_derivatives()
             self._derivatives_checked = True
 
@@ -377,11 +384,12 @@ def takes_probabilities(loss):
     """Return whether a loss, as given to `compile`, is a cross-entropy of probabilities."""
     if loss in ("crossentropy", "ce"):  # Keras chooses which by the shapes
         return True
+    loss = keras.losses.get(loss)
     if isinstance(loss, keras.losses.Loss):
         return loss.get_config().get("from_logits") is False
-    names = ("binary", "categorical", "sparse_categorical")
-    functions = [getattr(keras.losses, f"{name}_crossentropy") for name in names]
-    return loss is not None and keras.losses.get(loss) in functions
+    kinds = ("binary", "categorical", "sparse_categorical")
+    names = [*kinds, "binary_focal", "categorical_focal"]
+    return loss in [getattr(keras.losses, f"{name}_crossentropy") for name in names]
 
 
 def first_samples(fraction, samples):

@@ -16,6 +16,8 @@ RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nes
 
 # Of more numbers, the weights of the native kernel leave the second-level cache.
 NATIVE_WEIGHTS = 2**19
+# Those of a nested memory, as multiples of the square of the units.
+INNER_NUMBERS = {"nested_gru": 9, "nested_lstm": 12}
 
 
 def nothing_else(call):
@@ -140,11 +142,14 @@ def unfit(call):
         "use_cudnn=True": call.use_cudnn is True,
         f"no native kernel: {call.native_absence}": call.native_absence is not None,
         "the weights do not fit the CPU cache": (
-            (call.features + call.units) * call.drive_width > NATIVE_WEIGHTS
+            (call.features + call.units) * call.drive_width
+            + INNER_NUMBERS.get(call.recurrence, 0) * call.units**2
+            > NATIVE_WEIGHTS
         ),
         "each gate has a dropout mask of its own": call.dropout == "gates",
         # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
-        # and no exported model of either can hold a function of this process.
+        # and no exported model of either can hold a function of this process, nor can a
+        # program of XLA, to which Keras may compile inference on TensorFlow.
         "beside PyTorch the native kernel serves training alone": (
             call.backend != "torch" and not call.training
         ),
@@ -158,7 +163,7 @@ NATIVE = Kernel(
     "rule and recurrence in one loop, compiled by Numba",
     devices=("cpu",),
     dtypes=("float32",),
-    recurrences=("lstm", "gru", "elman", "modrelu"),
+    recurrences=("lstm", "gru", "elman", "modrelu", *INNER_NUMBERS),
     rule_kinds=KNOWN,
     learned_rules="constant",
     transforms=False,

@@ -42,7 +42,14 @@ def scan_options(sequence, plan):
 
 
 def scan_steps(
-    step, xs, states, mask=None, unroll=False, all_outputs=True, rematerialise=False
+    step,
+    xs,
+    states,
+    mask=None,
+    unroll=False,
+    all_outputs=True,
+    rematerialise=False,
+    for_a_file=False,
 ):
     """Run `step(x, states) -> states` over time.
 
@@ -55,6 +62,7 @@ def scan_steps(
         all_outputs: False to return the last output alone, `(batch, 1, size)`.
         rematerialise: True to compute the steps again in the backward pass in place of
             storing what they computed, on JAX.
+        for_a_file: True for a loop that every format of a file can hold, on TensorFlow.
 
     Returns:
         The first state at all times, `(batch, time, size)`, and the final states.
@@ -65,7 +73,9 @@ def scan_steps(
         return _python_loop(step, xs, states, all_outputs)
     xs = tree.map_structure(lambda x: ops.swapaxes(x, 0, 1), xs)
     if keras.config.backend() == "tensorflow":
-        outputs, states = _tensorflow_loop(step, xs, states, all_outputs)
+        from keras_momentum_rnn.paths.tensorflow_graph import loop
+
+        outputs, states = loop(step, xs, states, all_outputs, for_a_file)
     else:
         outputs, states = _scan(step, xs, states, all_outputs, rematerialise)
     if not all_outputs:
@@ -117,34 +127,3 @@ def _scan(step, xs, states, all_outputs, rematerialise):
         states, rest = chunk(states, jax.tree.map(lambda x: x[whole:], xs))
         outputs = jax.tree.map(lambda *parts: jax.numpy.concatenate(parts), outputs, rest)
     return outputs, states
-
-
-def _tensorflow_loop(step, xs, states, all_outputs):
-    """`keras.ops.scan` would write all states at all times, and only those: h is enough."""
-    import tensorflow as tf
-
-    flat = tree.flatten(xs)
-    length = flat[0].shape[0] or tf.shape(flat[0])[0]
-    arrays = [tf.TensorArray(x.dtype, length).unstack(x) for x in flat]
-    # XLA refuses to carry an array that nothing is written to.
-    outputs = ()
-    if all_outputs:
-        outputs = tf.TensorArray(states[0].dtype, length, element_shape=states[0].shape)
-
-    def body(time, outputs, states):
-        x = tree.pack_sequence_as(xs, [array.read(time) for array in arrays])
-        new_states = step(x, states)
-        for new, old in zip(new_states, states):
-            new.set_shape(old.shape)
-        if all_outputs:
-            outputs = outputs.write(time, new_states[0])
-        return time + 1, outputs, new_states
-
-    _, outputs, states = tf.while_loop(
-        lambda time, *_: time < length,
-        body,
-        (0, outputs, list(states)),
-        maximum_iterations=length,
-        swap_memory=True,
-    )
-    return outputs.stack() if all_outputs else None, states

@@ -1,9 +1,9 @@
-"""The loop over steps in a graph of TensorFlow that may become a file."""
+"""The loop over steps on TensorFlow, also for a graph that may become a file."""
 
 import tensorflow as tf
-from keras import ops
+from keras import tree
 
-from keras_momentum_rnn.paths.steps import held, inputs_and_step
+from keras_momentum_rnn.paths.steps import inputs_and_step, scan_steps
 
 
 def run_steps_in_graph(cell, sequence, plan):
@@ -12,43 +12,85 @@ def run_steps_in_graph(cell, sequence, plan):
     Args and returns: as of `steps.run_steps`.
     """
     x, step = inputs_and_step(cell, sequence, plan)
-    xs, first = [x], list(sequence.states)
-    if sequence.mask is not None:
-        xs, step = [x, ops.expand_dims(sequence.mask, -1)], held(step)
-    xs = [ops.swapaxes(x, 0, 1) for x in xs]
-    length, like = xs[0].shape[0] or tf.shape(xs[0])[0], first[0]
-    arrays = [tf.TensorArray(x.dtype, length).unstack(x) for x in xs]
-    # LiteRT holds no array of outputs whose batch is open: this list gets it when it runs.
+    return scan_steps(
+        step,
+        x,
+        sequence.states,
+        mask=sequence.mask,
+        all_outputs=sequence.all_outputs,
+        for_a_file=True,
+    )
+
+
+def loop(step, xs, states, all_outputs, for_a_file):
+    """Run steps over time. `keras.ops.scan` would write all states: the first is enough.
+
+    Args:
+        step: function of a slice of `xs` and the list of states.
+        xs: tensor `(time, batch, ...)`, or a list of such.
+        states: list of tensors `(batch, size)`.
+        all_outputs: False for the final states alone.
+        for_a_file: True for a list of outputs in place of an array.
+
+    Returns:
+        The first state at all times, `(time, batch, size)`, or None, and the final states.
+    """
+    flat, like = tree.flatten(xs), states[0]
+    length = flat[0].shape[0] or tf.shape(flat[0])[0]
+    arrays = [tf.TensorArray(x.dtype, length).unstack(x) for x in flat]
+    # XLA refuses to carry an array that nothing is written to.
     outputs = ()
-    if sequence.all_outputs:
-        outputs = tf.raw_ops.TensorListReserve(
-            element_shape=tf.shape(like), num_elements=length, element_dtype=like.dtype
-        )
+    if all_outputs:
+        begun, write, stack = LIST if for_a_file else ARRAY
+        outputs = begun(length, like)
 
     def body(time, outputs, states):
-        slices = [array.read(time) for array in arrays]
-        new_states = step(slices if len(slices) > 1 else slices[0], states)
+        x = tree.pack_sequence_as(xs, [array.read(time) for array in arrays])
+        new_states = step(x, states)
         for new, old in zip(new_states, states):
             new.set_shape(old.shape)
-        if sequence.all_outputs:
-            outputs = tf.raw_ops.TensorListSetItem(
-                input_handle=outputs, index=time, item=new_states[0]
-            )
+        if all_outputs:
+            outputs = write(outputs, time, new_states[0])
         return time + 1, outputs, new_states
 
     _, outputs, states = tf.while_loop(
         lambda time, *_: time < length,
         body,
-        (0, outputs, first),
+        (0, outputs, list(states)),
         maximum_iterations=length,
+        swap_memory=not for_a_file,
     )
-    if not sequence.all_outputs:
-        return ops.expand_dims(states[0], 1), states
-    outputs = tf.raw_ops.TensorListStack(
+    if not all_outputs:
+        return None, states
+    outputs = stack(outputs, like)
+    outputs.set_shape((flat[0].shape[0], *like.shape))
+    return outputs, states
+
+
+def new_list(length, like):
+    return tf.raw_ops.TensorListReserve(
+        element_shape=tf.shape(like), num_elements=length, element_dtype=like.dtype
+    )
+
+
+def written_list(outputs, time, state):
+    return tf.raw_ops.TensorListSetItem(input_handle=outputs, index=time, item=state)
+
+
+def stacked_list(outputs, like):
+    return tf.raw_ops.TensorListStack(
         input_handle=outputs,
         element_shape=tf.shape(like),
         element_dtype=like.dtype,
         num_elements=-1,
     )
-    outputs.set_shape((xs[0].shape[0], *like.shape))
-    return ops.swapaxes(outputs, 0, 1), states
+
+
+# How outputs begin, how one is written, and how all are stacked.
+ARRAY = (
+    lambda length, like: tf.TensorArray(like.dtype, length, element_shape=like.shape),
+    lambda outputs, time, state: outputs.write(time, state),
+    lambda outputs, like: outputs.stack(),
+)
+# LiteRT holds no array of outputs whose batch is open: this list gets it when it runs.
+LIST = (new_list, written_list, stacked_list)

@@ -68,10 +68,21 @@ def archive(name, folder=None, standardise="training", validation=0.25, window=2
             "build": sequence_model(shape, 1),
         }
     requirements.check("the task archive", "archive", {"aeon": "aeon"})
-    (series, labels, classes), (test_series, test_labels, _) = read(name, folder)
+    return labelled(*read(name, folder), standardise, share, seed)
+
+
+def labelled(training, testing, standardise, validation, seed):
+    """Return sequences with labels as arguments of `Task`.
+
+    Args:
+        training, testing: each (list of (channels, time), labels, classes or None), NaN where a
+            value is missing.
+        standardise, validation, seed: as of `archive`.
+    """
+    (series, labels, classes), (test_series, test_labels, _) = training, testing
     steps = max(one.shape[1] for one in [*series, *test_series])
     x, test_x = padded(series, steps), padded(test_series, steps)
-    held_out = chosen(labels, share, classes is not None, generator(seed, "validation"))
+    held_out = chosen(labels, validation, classes is not None, generator(seed, "validation"))
     if classes is not None:
         labels, test_labels = (encoded(found, classes) for found in (labels, test_labels))
     statistics = of_training(x[~held_out])

@@ -4,9 +4,11 @@
     run.py                   a `Sequence`, and the equations for second derivatives
     torch_call.py, jax_call.py, xla_ffi.py, tensorflow_call.py    the call on each backend
     kernel.py, threads.py    forward and back on NumPy arrays, samples over threads
-    loops.py                 the loops over time
+    recurrences.py           the recurrences: their weights, states, and what is kept of them
+    loops.py, nested.py      the loops over time, of plain and of nested cells
+    drive.py                 what they share: the rule, and the sides of x and h
     cells.py, rules.py       one step of a cell and of a rule, and its way back
-    products.py, functions.py, memory.py, vectors.py    what they are made of
+    products.py, functions.py, memory.py, vectors.py, padding.py    what they are made of
 
 After a change of one of these files remove the `__pycache__` beside them: Numba takes compiled
 code from there as long as the file of the compiled function itself is as it was.

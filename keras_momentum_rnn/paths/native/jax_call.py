@@ -15,14 +15,17 @@ PREFIX = "keras_momentum_rnn.native"
 
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
-    W, b, U, side = weights
-    nothing = jnp.zeros(W.shape[-1], jnp.float32)
-    has_bias, has_side = b is not None, side is not None
+    present = [w is not None for w in weights]
+    # A missing bias is as wide as the matrix before it.
+    weights = [
+        jnp.zeros(weights[i - 1].shape[-1], jnp.float32) if w is None else w
+        for i, w in enumerate(weights)
+    ]
 
-    def run_steps(W, b, U, side, x, *states):
-        return problem.run_steps(
-            x, W, b if has_bias else None, U, side if has_side else None, *states
-        )
+    def run_steps(*inputs):
+        x, weights, states = problem.equation.divided(inputs)
+        given = [w if there else None for w, there in zip(weights, present)]
+        return problem.run_steps(x, *given, *states)
 
     lengths = problem.lengths
     if lengths is None:
@@ -30,22 +33,23 @@ def run_cell(problem, x, weights, states):
     equation = problem.equation
     # With `jax_enable_x64` they may be of 64 bits.
     constants = problem.mu.astype(jnp.float32), lengths.astype(jnp.int32)
-    inputs = W, nothing if b is None else b, U, nothing if side is None else side, x, *states
+    inputs = x, *weights, *states
     (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
     return outputs, list(finals)
 
 
-# (W, b, U, side bias, x, states) -> ((h at all times, final states), `Kept` as a list).
+# (x, weights, states) -> ((h at all times, final states), `Kept` as a list).
 # What a rule of differentiation runs may be differentiated again: it calls the function itself.
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def native_cell(equation, run_steps, constants, inputs):
-    _, _, U, _, x, *states = inputs
+    x, _, states = equation.divided(inputs)
     batch, time, _ = x.shape
-    shapes = [*equation.kept_shapes(batch, time, U.shape[0]), *(s.shape for s in states)]
+    shapes = equation.kept_shapes(batch, time, states[0].shape[-1])
+    shapes = [*shapes, *(s.shape for s in states)]
     outputs, *rest = call("forward", equation, shapes, *constants, *inputs)
-    return (outputs, tuple(rest[4:])), rest[:4]
+    return (outputs, tuple(rest[KEPT - 1 :])), rest[: KEPT - 1]
 
 
 def native_cell_forward(equation, run_steps, constants, inputs):
@@ -99,30 +103,33 @@ native_gradients.defvjp(native_gradients_forward, native_gradients_backward)
 # The calls of XLA
 
 
-def forward_on_arrays(numbers, mu, lengths, W, b, U, side, x, *states_and_results):
-    count = (len(states_and_results) - 5) // 2
-    states, results = states_and_results[:count], states_and_results[count:]
-    finals, _ = kernel.forward(
-        equation_of(numbers, mu), x, [W, b, U, side], states, lengths, results[:5]
-    )
-    for result, final in zip(results[5:], finals):
+def forward_on_arrays(numbers, mu, lengths, *others):
+    # The inputs; `Kept` and the final states, to write.
+    equation = equation_of(numbers, mu)
+    x, weights, others = equation.divided(others)
+    count = (len(others) - KEPT) // 2
+    states, kept, results = others[:count], others[count : count + KEPT], others[-count:]
+    finals, _ = kernel.forward(equation, x, weights, states, lengths, kept)
+    for result, final in zip(results, finals):
         result[...] = final
 
 
-def backward_on_arrays(numbers, mu, lengths, W, b, U, side, x, *others):
-    # The states, `Kept`, the gradients of h and of the states; those of all inputs, to write.
-    count = (len(others) - 11) // 3
-    states, kept, others = others[:count], others[count : count + 5], others[count + 5 :]
-    d_outputs, d_finals, results = others[0], others[1 : count + 1], others[count + 1 :]
+def backward_on_arrays(numbers, mu, lengths, *others):
+    # The inputs, `Kept`, the gradients of h and of the states; those of all inputs, to write.
+    equation = equation_of(numbers, mu)
+    x, weights, others = equation.divided(others)
+    count = (len(others) - KEPT - len(weights) - 2) // 3
+    states, kept, others = others[:count], others[count : count + KEPT], others[count + KEPT :]
+    d_outputs, d_finals, (dx, *results) = others[0], others[1 : count + 1], others[count + 1 :]
     _, d_weights, d_states = kernel.backward(
-        equation_of(numbers, mu), x, [W, b, U, side], states, lengths, kernel.Kept(*kept),
-        d_outputs, d_finals, dx=results[4],
-    )  # fmt: skip
-    for result, gradient in zip([*results[:4], *results[5:]], [*d_weights, *d_states]):
+        equation, x, weights, states, lengths, kernel.Kept(*kept), d_outputs, d_finals, dx=dx
+    )
+    for result, gradient in zip(results, [*d_weights, *d_states]):
         result[...] = gradient
 
 
-CELLS, KINDS = tuple(kernel.CELLS), tuple(kernel.KINDS)
+KEPT = len(kernel.Kept._fields)
+CELLS, KINDS = tuple(kernel.RECURRENCES), tuple(kernel.KINDS)
 
 
 def numbers_of(equation):

@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keras_momentum_rnn.paths.native import loops
-from keras_momentum_rnn.paths.native.cells import ELMAN, GRU, LSTM, MODRELU
-from keras_momentum_rnn.paths.native.loops import Kept, Numbers, Shape, States, Sums, Weights
+from keras_momentum_rnn.paths.native.drive import Kept, Numbers, Shape, States
+from keras_momentum_rnn.paths.native.padding import (
+    by_gate,
+    flat,
+    from_gates,
+    padded_columns,
+    padded_width,
+)
 from keras_momentum_rnn.paths.native.products import packed
+from keras_momentum_rnn.paths.native.recurrences import RECURRENCES
 from keras_momentum_rnn.paths.native.rules import LINEAR, NONE, SCALED
 from keras_momentum_rnn.paths.native.threads import run_all, shares
-from keras_momentum_rnn.paths.native.vectors import WIDTH
 from keras_momentum_rnn.paths.native.workspaces import workspace
 
-CELLS = {"lstm": LSTM, "gru": GRU, "elman": ELMAN, "modrelu": MODRELU}
-GATES = {"lstm": 4, "gru": 3, "elman": 1, "modrelu": 1}
-# How many times as wide as h what is kept of a step is.
-KEPT = {"lstm": 4, "gru": 4, "elman": 1, "modrelu": 1}
 KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
 # So many samples go through time together, so that weights are read from the cache.
 SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
@@ -33,7 +34,7 @@ class Equation:
     """A cell and its rule.
 
     Attributes:
-        cell: "lstm", "gru", "elman" or "modrelu".
+        cell: a name of `RECURRENCES`.
         kind: "none", "linear" or "scaled".
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
@@ -50,12 +51,22 @@ class Equation:
     def with_mu(self, mu):
         return dataclasses.replace(self, mu=mu)
 
-    def state_names(self, count):
-        """Return the names of so many states, the cell's own and the slots."""
-        own = "hc" if self.cell == "lstm" else "h"
+    @property
+    def recurrence(self):
+        return RECURRENCES[self.cell]
+
+    def divided(self, inputs):
+        """Return x, the weights and the states of a list [x, *weights, *states]."""
+        x, *others = inputs
+        count = len(self.recurrence.weights._fields)
+        return x, others[:count], others[count:]
+
+    def slot_names(self, count):
+        """Return the names of the slots, where there are so many states."""
         # RMSProp has m alone; the velocity of its equation is u.
-        slots = "vm" if count - len(own) == 2 else "m" if self.kind == "scaled" else "v"
-        return (own + slots)[:count]
+        both = count - self.recurrence.own_states == 2
+        slots = "vm" if both else "m" if self.kind == "scaled" else "v"
+        return slots[: count - self.recurrence.own_states]
 
     def numbers(self):
         row = self.mu.shape[1] if len(self.mu) > 1 else 0
@@ -63,79 +74,50 @@ class Equation:
         return Numbers(KINDS[self.kind], flat(self.mu), row, *numbers)
 
     def shape(self, batch, time, features, units, driven=False):
-        padded = padded_width(units)
-        wide, kept = GATES[self.cell] * padded, KEPT[self.cell] * padded
-        every = max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide))
-        features = wide if driven else features
+        padded, recurrence = padded_width(units), self.recurrence
+        wide = recurrence.gates * padded
         return Shape(
-            CELLS[self.cell], batch, time, features, units, padded, wide, kept, every, driven
+            recurrence.code, batch, time,
+            features=wide if driven else features,
+            units=units,
+            padded=padded,
+            wide=wide,
+            memories=recurrence.memories,
+            inner=recurrence.inner * padded,
+            kept=recurrence.kept * padded,
+            every=max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide)),
+            driven=driven,
         )  # fmt: skip
 
     def kept_shapes(self, batch, time, units, keeps=True):
         """Return the shapes of the arrays of `Kept`."""
         shape = self.shape(batch, time, 1, units)
-        padded, steps = shape.padded, time if keeps else 1
-        scaled, lstm = self.kind == "scaled" and keeps, self.cell == "lstm"
+        memories, steps = shape.memories * shape.padded, time if keeps else 1
+        scaled = self.kind == "scaled" and keeps
         slots = (-(-time // shape.every) if scaled else 0, batch, shape.wide)
-        gates = (steps, batch, shape.kept)
-        c = (steps + keeps, batch, padded) if lstm else (0, 0, 0)
-        return (batch, time, units), c, gates, slots, slots
-
-
-def padded_width(width):
-    return -(-width // WIDTH) * WIDTH
-
-
-def flat(array):
-    return np.ascontiguousarray(array, np.float32).reshape(-1)
-
-
-def padded_columns(matrix, width):
-    """Return a copy with so many columns, the further ones zero."""
-    out = np.zeros((len(matrix), width), np.float32)
-    out[:, : matrix.shape[1]] = matrix
-    return out
-
-
-def by_gate(array, units):
-    """Return a copy of `(..., gates * units)` with each gate padded."""
-    *lead, width = array.shape
-    gates = width // units
-    padded = padded_width(units)
-    out = np.zeros((*lead, gates, padded), np.float32)
-    out[..., :units] = array.reshape(*lead, gates, units)
-    return out.reshape(*lead, gates * padded)
-
-
-def from_gates(array, units):
-    """Return `(..., gates * units)` of what `by_gate` padded."""
-    *lead, width = array.shape
-    padded = padded_width(units)
-    gates = width // padded
-    out = array.reshape(*lead, gates, padded)[..., :units]
-    return np.ascontiguousarray(out).reshape(*lead, gates * units)
-
-
-def bias(b, units, shape):
-    return np.zeros(shape.wide, np.float32) if b is None else by_gate(b, units)
+        c = (steps + keeps, batch, memories) if memories else (0, 0, 0)
+        return (batch, time, units), c, (steps, batch, shape.kept), slots, slots
 
 
 def padded_states(states, equation, shape):
-    """Return copies of h, c and the slots as `States`; of what there is not, zeros."""
-    named = dict(zip(equation.state_names(len(states)), states))
+    """Return copies of the states as `States`; of what there is not, zeros."""
+    own = equation.recurrence.own_states
+    h, *memories = states[:own]
+    given = dict(zip(equation.slot_names(len(states)), states[own:]))
     none = np.zeros((shape.batch, shape.wide), np.float32)
-    own = (padded_columns(named[n], shape.padded) if n in named else none for n in "hc")
-    slots = (by_gate(named[n], shape.units) if n in named else none.copy() for n in "vm")
-    return States(*own, *slots)
+    c = by_gate(np.concatenate(memories, 1), shape.units) if memories else none
+    slots = (by_gate(given[n], shape.units) if n in given else none.copy() for n in "vm")
+    return States(by_gate(h, shape.units), c, *slots)
 
 
 def own_shapes(padded, equation, count, shape):
     """Return the `count` states of `padded_states` in the shapes that were given."""
-    return [
-        getattr(padded, name)[:, : shape.units] if name in "hc"
-        else from_gates(getattr(padded, name), shape.units)
-        for name in equation.state_names(count)
-    ]  # fmt: skip
+    units, names = shape.units, equation.slot_names(count)
+    memories = (
+        padded.c[:, i * shape.padded :][:, :units] for i in range(equation.recurrence.memories)
+    )
+    slots = (from_gates(getattr(padded, name), units) for name in names)
+    return [padded.h[:, :units], *memories, *slots]
 
 
 def sample_lengths(lengths, batch, time):
@@ -156,9 +138,37 @@ def is_drive(W):
     return len(W) == 0
 
 
-def packed_weights(W, b, U, side, shape):
-    W, U = (packed(by_gate(a, shape.units)) for a in (W, U))
-    return Weights(W, bias(b, shape.units, shape), U, bias(side, shape.units, shape))
+def padded_weights(weights, equation, shape):
+    """Return the weights by gate, a missing bias as zeros.
+
+    The rows of the matrix of what a nested memory takes in are padded by gate, too.
+    """
+    named = dict(zip(equation.recurrence.weights._fields, weights))
+    matrices = {n: by_gate(w, shape.units) for n, w in list(named.items())[::2]}
+    if shape.inner:
+        matrices["memory_W"] = by_gate(matrices["memory_W"].T, shape.units).T
+    biases = [
+        np.zeros(matrix.shape[1], np.float32) if b is None else by_gate(b, shape.units)
+        for matrix, b in zip(matrices.values(), weights[1::2])
+    ]
+    return list(matrices.values()), biases
+
+
+def packed_weights(matrices, biases, equation):
+    """Return padded weights as the loops take them."""
+    matrices = [packed(np.ascontiguousarray(matrix)) for matrix in matrices]
+    return equation.recurrence.weights(*itertools.chain(*zip(matrices, biases)))
+
+
+def gradients_of_weights(sums, equation, matrices, units):
+    """Return sums of padded gradients in the shapes of the weights."""
+    found = []
+    for matrix, d_matrix, d_bias in zip(matrices, sums[::2], sums[1::2]):
+        found += [from_gates(d_matrix.reshape(matrix.shape), units), from_gates(d_bias, units)]
+    if equation.recurrence.inner:
+        place = equation.recurrence.weights._fields.index("memory_W")
+        found[place] = np.ascontiguousarray(from_gates(found[place].T, units).T)
+    return found
 
 
 def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
@@ -168,7 +178,8 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
         equation: `Equation`.
         x: float32 array `(batch, time, features)`, or the drive, where the kernel has no rows.
         weights: list of the kernel, its bias or None, the recurrent kernel, and the bias that
-            is outside of the rule or None; of "modrelu" that of its function.
+            is outside of the rule or None; of "modrelu" that of its function. Then a nested
+            memory's own, of what it takes in and of its h.
         states: list of the cell's own states, `(batch, units)`, and the slots that the rule
             has, `(batch, gates * units)`.
         lengths: int array `(batch,)`, after how many steps each sample ends, or None.
@@ -190,22 +201,22 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
         kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
     kept = Kept(*kept)
     padded = padded_states(states, equation, shape)
-    if equation.cell == "lstm":
+    if shape.memories:
         kept.c[0] = padded.c
     lengths = sample_lengths(lengths, batch, time)
     arguments = (
-        flat(x), packed_weights(*weights, shape), States(*map(flat, padded)), numbers, lengths,
-        shape,
+        flat(x), packed_weights(*padded_weights(weights, equation, shape), equation),
+        States(*map(flat, padded)), numbers, lengths, shape,
     )  # fmt: skip
     written = Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
         for first, rows in groups(samples, SAMPLES[numbers.kind]):
-            loops.forward(*arguments, first, rows, written, keeps)
+            equation.recurrence.loops.forward(*arguments, first, rows, written, keeps)
 
     if batch:
         run_all(run, shares(batch))
-    if equation.cell == "lstm":
+    if shape.memories:
         # A copy: what a caller does to his state must not reach what is kept.
         padded = padded._replace(c=kept.c[-1].copy())
     return own_shapes(padded, equation, len(states), shape), kept
@@ -227,21 +238,21 @@ def backward(
         The gradient of x or None, the list of those of the weights, and that of the states.
     """
     batch, time, features = x.shape
-    W, _, U, _ = weights
-    units, driven = U.shape[0], is_drive(W)
+    units, driven = weights[2].shape[0], is_drive(weights[0])
     shape = equation.shape(batch, time, features, units, driven)
     numbers, result = equation.numbers(), dx
     if driven:
         # The way back does not read the drive.
         x, dx = x[:0], np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)
-    Wt, Ut = (packed(padded_columns(by_gate(a, units).T, padded_width(len(a)))) for a in (W, U))
+    matrices, biases = padded_weights(weights, equation, shape)
+    transposed = tuple(packed(padded_columns(m.T, padded_width(len(m)))) for m in matrices)
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
     gradients = padded_states(given, equation, shape)
     if dx is None:
         dx = np.empty(x.shape if wants_dx else 0, np.float32)
     has_d_outputs = d_outputs is not None
     arguments = (
-        flat(x), packed_weights(*weights, shape), Wt, Ut, numbers,
+        flat(x), packed_weights(matrices, biases, equation), transposed, numbers,
         sample_lengths(lengths, batch, time), shape,
     )  # fmt: skip
     sequences = (
@@ -249,29 +260,40 @@ def backward(
         flat(d_outputs) if has_d_outputs else flat(dx[:0]), has_d_outputs,
         States(*(g.reshape(-1) for g in gradients)), dx.reshape(-1), wants_dx,
     )  # fmt: skip
-    widths = len(W), 1, units, 1
+    sizes = [array.size for pair in zip(matrices, biases) for array in pair]
 
     def run(samples):
-        sums = Sums(*(np.zeros(n * shape.wide, np.float32) for n in widths))
+        sums = equation.recurrence.weights(*(np.zeros(n, np.float32) for n in sizes))
         for first, rows in groups(samples, SAMPLES[numbers.kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
-            loops.backward(*arguments, first, rows, *sequences, sums, ring)
+            equation.recurrence.loops.backward(
+                *arguments, first, rows, *sequences, sums, ring
+            )  # fmt: skip
         return sums
 
     parts = run_all(run, shares(batch)) if batch else [run((0, 0))]
-    sums = [sum(part[1:], part[0]).reshape(-1, shape.wide) for part in zip(*parts)]
-    d_W, d_b, d_U, d_side = (from_gates(s, units) for s in sums)
+    sums = [sum(part[1:], part[0]) for part in zip(*parts)]
+    d_weights = gradients_of_weights(sums, equation, matrices, units)
     d_states = own_shapes(gradients, equation, len(states), shape)
     if driven and wants_dx:
         dx = from_gates(dx, units)
         if result is not None:
             result[...] = dx
-    return dx if wants_dx else None, [d_W, d_b[0], d_U, d_side[0]], d_states
+    return dx if wants_dx else None, d_weights, d_states
 
 
-def try_out():
-    """Run a step and go back, so that everything is compiled."""
-    x, W = np.ones((1, 1, 1), np.float32), np.ones((1, 4), np.float32)
-    states = [np.zeros((1, 1), np.float32)] * 2
-    _, kept = forward(Equation(), x, [W, None, W, None], states)
-    backward(Equation(), x, [W, None, W, None], states, None, kept, kept.h, [None, None])
+def try_out(cell="lstm"):
+    """Run a step of a recurrence and go back, so that everything is compiled."""
+    equation = Equation(cell)
+    recurrence = equation.recurrence
+
+    def ones(*shape):
+        return np.ones(shape, np.float32)
+
+    x, gates, inner = ones(1, 1, 1), recurrence.gates, recurrence.inner
+    weights = [ones(1, gates), None, ones(1, gates), None]
+    if inner:
+        weights += [ones(2, inner), None, ones(1, inner), None]
+    states = [ones(1, 1)] * recurrence.own_states
+    finals, kept = forward(equation, x, weights, states)
+    backward(equation, x, weights, states, None, kept, kept.h, finals)

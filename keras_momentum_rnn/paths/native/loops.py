@@ -1,10 +1,4 @@
-"""A cell with a rule on its drive, over time, for some samples of a batch.
-
-Arrays are flat. A width is padded to vectors: `units` numbers to `padded`, and the drive to
-`wide`, gate by gate. Pads are zero in every weight, so they do nothing.
-"""
-
-from typing import NamedTuple
+"""A cell with a rule on its drive, over time, for some samples of a batch."""
 
 import numpy as np
 from numba import njit
@@ -23,109 +17,25 @@ from keras_momentum_rnn.paths.native.cells import (
     modrelu_row,
     modrelu_row_back,
 )
-from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
-from keras_momentum_rnn.paths.native.products import add_packed_product, add_product
-from keras_momentum_rnn.paths.native.rules import (
-    LINEAR,
-    NONE,
-    SCALED,
-    linear_row,
-    linear_row_back,
-    scaled_row,
-    scaled_row_again,
-    scaled_row_back,
+from keras_momentum_rnn.paths.native.drive import (
+    add_gradients,
+    gather,
+    gradient_of_first_h,
+    gradient_of_h,
+    gradient_of_x,
+    keep_slots,
+    new_again,
+    new_rings,
+    project,
+    ring_row,
+    rule_again,
+    rule_row,
+    rule_row_back,
 )
+from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
+from keras_momentum_rnn.paths.native.products import add_packed_product
+from keras_momentum_rnn.paths.native.rules import NONE
 from keras_momentum_rnn.paths.native.vectors import WIDTH
-
-
-class Shape(NamedTuple):
-    """`every`: v and m of a scaled rule are kept before so many steps; `kept`: see `cells`.
-
-    Where `driven`, x is the drive, padded gate by gate, and W does nothing.
-    """
-
-    cell: int
-    batch: int
-    time: int
-    features: int
-    units: int
-    padded: int
-    wide: int
-    kept: int
-    every: int
-    driven: bool
-
-
-class Numbers(NamedTuple):
-    """A rule. mu is `(samples, time)`, `mu_row` apart, which is 0 where all share one row."""
-
-    kind: int
-    mu: np.ndarray
-    mu_row: int
-    gain: float
-    factor: float
-    beta: float
-    epsilon: float
-
-
-class Weights(NamedTuple):
-    """W and U are `packed`, the biases one number for each of the drive."""
-
-    W: np.ndarray
-    b: np.ndarray
-    U: np.ndarray
-    side: np.ndarray
-
-
-class States(NamedTuple):
-    """h and c are `(batch, padded)`, the slots v and m `(batch, wide)`; or their gradients."""
-
-    h: np.ndarray
-    c: np.ndarray
-    v: np.ndarray
-    m: np.ndarray
-
-
-class Kept(NamedTuple):
-    """What the way back needs.
-
-    h: `(batch, time, units)`, the outputs.
-    c: `(time + 1, batch, padded)`, of an LSTM; the first is given.
-    gates: `(time, batch, kept)`, see `cells`.
-    v, m: `(chunks, batch, wide)`, before every chunk of steps.
-    """
-
-    h: np.ndarray
-    c: np.ndarray
-    gates: np.ndarray
-    v: np.ndarray
-    m: np.ndarray
-
-
-class Sums(NamedTuple):
-    """Gradients of the weights, to which is added: `(features or units, wide)`, `(wide,)`."""
-
-    W: np.ndarray
-    b: np.ndarray
-    U: np.ndarray
-    side: np.ndarray
-
-
-@njit(forceinline=True)
-def project(u, i, x, weights, t, shape, first, rows):
-    """u = W x + b of a step, or x, the drive."""
-    if shape.driven:
-        for r in range(rows):
-            at = ((first + r) * shape.time + t) * shape.wide
-            copy(u, i + r * shape.wide, x, at, shape.wide)
-        return
-    for r in range(rows):
-        copy(u, i + r * shape.wide, weights.b, 0, shape.wide)
-    add_packed_product(
-        u, i, shape.wide,
-        x, (first * shape.time + t) * shape.features, shape.time * shape.features,
-        weights.W, rows, shape.wide, shape.features,
-    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -146,19 +56,13 @@ def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keep
     u, y = np.empty(rows * wide, np.float32), np.empty(rows * wide, np.float32)
     for t in range(shape.time):
         step, step_after = (t, t + 1) if keeps else (0, 0)
-        if keeps and numbers.kind == SCALED and t % shape.every == 0:
-            i, j = (t // shape.every * batch + first) * wide, first * wide
-            copy(kept.v, i, states.v, j, rows * wide)
-            copy(kept.m, i, states.m, j, rows * wide)
+        if keeps:
+            keep_slots(kept, states, numbers, t, shape, first, rows)
         project(u, 0, x, weights, t, shape, first, rows)
         for r in range(rows):
-            sample, i, j = first + r, r * wide, (first + r) * wide
-            if t < lengths[sample]:
-                if numbers.kind == LINEAR:
-                    mu = numbers.mu[sample * numbers.mu_row + t]
-                    linear_row(u, i, states.v, j, wide, mu, numbers.gain)
-                elif numbers.kind == SCALED:
-                    scaled_row(u, i, states.v, states.m, j, wide, numbers)
+            i = r * wide
+            if t < lengths[first + r]:
+                rule_row(u, i, states, numbers, first + r, t, shape)
             if shape.cell == GRU:
                 copy(y, i, weights.side, 0, wide)
             elif shape.cell != MODRELU:
@@ -189,154 +93,77 @@ def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keep
             copy_ragged(kept.h, (sample * shape.time + t) * units, states.h, state, units)
 
 
-@njit(forceinline=True)
-def rule_again(
-    x, weights, states, numbers, lengths, shape, first, rows, start, stop, u, v_all, r_all
-):  # fmt: skip
-    """Compute u, v' and 1 / sqrt(m' + eps) of the steps from `start` to `stop` again."""
-    for t in range(start, stop):
-        z = (t - start) * rows * shape.wide
-        project(u, z, x, weights, t, shape, first, rows)
-        for r in range(rows):
-            if t < lengths[first + r]:
-                i, j = z + r * shape.wide, r * shape.wide
-                scaled_row_again(
-                    u, r_all, i, states.v, states.m, v_all, j, shape.wide, numbers
-                )  # fmt: skip
-
-
 @njit(nogil=True, cache=True)
 def backward(
-    x, weights, Wt, Ut, numbers, lengths, shape, first, rows, h_first, kept, d_outputs,
+    x, weights, transposed, numbers, lengths, shape, first, rows, h_first, kept, d_outputs,
     has_d_outputs, gradients, dx, wants_dx, sums, ring,
 ):  # fmt: skip
     """Go back over what `forward` did, for the same samples.
 
     Args:
-        Wt, Ut: `packed` transposes of W and U, their columns padded.
+        transposed: tuple of the `packed` transposes of W and U, their columns padded.
         h_first: `(batch, padded)`, h before the first step.
         d_outputs: `(batch, time, units)`, read if `has_d_outputs`.
         gradients: `States`, the gradients of the final states, and then those of the first.
         dx: `(batch, time, features)`, written if `wants_dx`.
-        sums: `Sums`, the gradients of the weights are added to it.
+        sums: `Weights`, the gradients of the weights are added to it.
         ring: int, so many steps are gathered before they are multiplied.
     """
-    batch, time, features = shape.batch, shape.time, shape.features
-    units, padded, wide, every = shape.units, shape.padded, shape.wide, shape.every
-    padded_x = -(-features // WIDTH) * WIDTH
-    scaled = numbers.kind == SCALED
+    batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
+    Wt, Ut = transposed
+    row, padded_x = ring_row(wide), -(-shape.features // WIDTH) * WIDTH
     # Whether the drive's gradient, du, is another than that of the recurrent product, dy.
-    apart = numbers.kind != NONE or shape.cell == GRU
-    # Rows a power of 2 apart would share few places of the cache.
-    row = wide + WIDTH
-    dy = np.zeros(ring * rows * row, np.float32)
-    du = np.zeros(ring * rows * row, np.float32) if apart else dy
-    h_ring = np.zeros(ring * rows * padded, np.float32)
-    x_ring = np.zeros(WIDTH if shape.driven else ring * rows * features, np.float32)
+    rings = new_rings(shape, rows, ring, numbers.kind != NONE or shape.cell == GRU)
+    again = new_again(shape, rows, numbers)
     dh = np.zeros(rows * padded, np.float32)
     dx_step = np.zeros(rows * padded_x, np.float32)
-    chunk = every * rows * wide if scaled else WIDTH
-    u, v_all = np.empty(chunk, np.float32), np.empty(chunk, np.float32)
-    r_all = np.empty(chunk, np.float32)
-    slots = rows * wide if scaled else WIDTH
-    v, m = np.empty(slots, np.float32), np.empty(slots, np.float32)
     # Whether `gradients.h` goes to h before the step, past the recurrent product.
     carried = np.ones(rows, np.bool_)
     for t in range(time - 1, -1, -1):
-        if scaled and (t == time - 1 or t % every == every - 1):
-            i = (t // every * batch + first) * wide
-            copy(v, 0, kept.v, i, rows * wide)
-            copy(m, 0, kept.m, i, rows * wide)
-            rule_again(
-                x, weights, States(v, v, v, m), numbers, lengths, shape, first, rows,
-                t // every * every, t + 1, u, v_all, r_all,
-            )  # fmt: skip
+        rule_again(again, kept, x, weights, numbers, lengths, t, shape, first, rows)
         slot = (time - 1 - t) % ring
         now, before = slot * rows, (slot - 1) % ring * rows
+        gradient_of_h(
+            dh, rings, before, d_outputs, has_d_outputs, gradients, carried, Ut, t, shape,
+            first, rows,
+        )  # fmt: skip
         for r in range(rows):
-            if has_d_outputs:
-                out = ((first + r) * time + t) * units
-                copy_ragged(dh, r * padded, d_outputs, out, units)
-            else:
-                clear(dh, r * padded, padded)
-            if carried[r]:
-                add_to(dh, r * padded, gradients.h, (first + r) * padded, padded)
-        if t < time - 1:
-            add_packed_product(dh, 0, padded, dy, before * row, row, Ut, rows, padded, wide)
-        for r in range(rows):
-            sample, i, j = first + r, (now + r) * row, (first + r) * wide
-            state, h_before = sample * padded, (now + r) * padded
-            at = (sample * time + t) * features
-            if not shape.driven:
-                copy_ragged(x_ring, (now + r) * features, x, at, features)
-            if t == 0:
-                copy(h_ring, h_before, h_first, state, padded)
-            else:
-                copy_ragged(h_ring, h_before, kept.h, (sample * time + t - 1) * units, units)
+            sample, i, state = first + r, (now + r) * row, (first + r) * padded
+            gather(rings, now + r, x, h_first, kept, sample, t, shape)
             held = t >= lengths[sample]
             carried[r] = held or shape.cell == GRU
             if held:
                 copy(gradients.h, state, dh, r * padded, padded)
-                clear(dy, i, wide)
-                clear(du, i, wide)
+                clear(rings.dy, i, wide)
+                clear(rings.du, i, wide)
                 continue
             gates, c = (t * batch + sample) * shape.kept, (t * batch + sample) * padded
             if shape.cell == GRU:
                 gru_row_back(
-                    kept.gates, gates, h_ring, h_before, dh, r * padded, gradients.h, state,
-                    dy, du, i, padded,
+                    kept.gates, gates, rings.h, (now + r) * padded, dh, r * padded,
+                    gradients.h, state, rings.dy, rings.du, i, padded,
                 )  # fmt: skip
-                d_drive = du
+                d_drive = rings.du
             elif shape.cell == ELMAN:
-                elman_row_back(kept.gates, gates, dh, r * padded, dy, i, padded)
-                d_drive = dy
+                elman_row_back(kept.gates, gates, dh, r * padded, rings.dy, i, padded)
+                d_drive = rings.dy
             elif shape.cell == MODRELU:
                 modrelu_row_back(
-                    kept.gates, gates, dh, r * padded, dy, i, sums.side, padded
+                    kept.gates, gates, dh, r * padded, rings.dy, i, sums.side, padded
                 )  # fmt: skip
-                d_drive = dy
+                d_drive = rings.dy
             else:
                 lstm_row_back(
                     kept.gates, gates, kept.c, c, c + batch * padded, dh, r * padded,
-                    gradients.c, state, dy, i, padded,
+                    gradients.c, state, rings.dy, i, padded,
                 )  # fmt: skip
-                d_drive = dy
-            if numbers.kind == LINEAR:
-                mu = numbers.mu[sample * numbers.mu_row + t]
-                linear_row_back(d_drive, du, i, gradients.v, j, wide, mu, numbers.gain)
-            elif scaled:
-                at = (t % every * rows + r) * wide
-                scaled_row_back(
-                    d_drive, du, i, u, v_all, r_all, at, gradients.v, gradients.m, j, wide,
-                    numbers,
-                )  # fmt: skip
-        if wants_dx and shape.driven:
-            for r in range(rows):
-                copy(dx, ((first + r) * time + t) * wide, du, (now + r) * row, wide)
-        elif wants_dx:
-            clear(dx_step, 0, rows * padded_x)
-            add_packed_product(
-                dx_step, 0, padded_x, du, now * row, row, Wt, rows, padded_x, wide
+                d_drive = rings.dy
+            rule_row_back(
+                d_drive, rings, i, again, gradients, numbers, sample, t, shape, r, rows
             )  # fmt: skip
-            for r in range(rows):
-                at = ((first + r) * time + t) * features
-                copy_ragged(dx, at, dx_step, r * padded_x, features)
+        if wants_dx:
+            gradient_of_x(dx, dx_step, rings, now, Wt, t, shape, first, rows)
         if slot == ring - 1 or t == 0:
-            count = (slot + 1) * rows
-            add_product(sums.U, wide, h_ring, padded, dy, row, units, wide, count)
-            if not shape.driven:
-                add_product(sums.W, wide, x_ring, features, du, row, features, wide, count)
-            for r in range(count):
-                add_to(sums.b, 0, du, r * row, wide)
-                if shape.cell != MODRELU:
-                    add_to(sums.side, 0, dy, r * row, wide)
-    # The gradient of the first h.
-    for r in range(rows):
-        if carried[r]:
-            copy(dh, r * padded, gradients.h, (first + r) * padded, padded)
-        else:
-            clear(dh, r * padded, padded)
-    if time:
-        last = (time - 1) % ring * rows * row
-        add_packed_product(dh, 0, padded, dy, last, row, Ut, rows, padded, wide)
-    copy(gradients.h, first * padded, dh, 0, rows * padded)
+            add_gradients(sums, rings, (slot + 1) * rows, shape, shape.cell != MODRELU)
+    last = (time - 1) % ring * rows
+    gradient_of_first_h(dh, rings, last, gradients, carried, Ut, shape, first, rows)

@@ -35,8 +35,8 @@ def numba_is_installed():
 
 
 @functools.cache
-def compiles():
-    """Compile the kernel, or read it from the disk; return whether it runs.
+def compiles(recurrence="lstm"):
+    """Compile the kernel of a recurrence, or read it from the disk; return whether it runs.
 
     Numba keeps compiled code in the folder of the source, or where that is not writable in
     the user's cache folder, or where `NUMBA_CACHE_DIR` says.
@@ -47,7 +47,7 @@ def compiles():
     try:
         from keras_momentum_rnn.paths.native.kernel import try_out
 
-        try_out()
+        try_out(recurrence)
     except Exception as error:
         _failed.set()
         warnings.warn(

@@ -30,16 +30,19 @@ class Problem:
     counters: list
     lengths: object
 
-    def run_steps(self, x, W, b, U, side, *states):
-        """Run the cell's own steps. Return h at all times and the final states.
+    def run_steps(self, *inputs):
+        """Run the cell's own steps on x, the weights and the states.
+
+        Return h at all times and the final states.
 
         Where W has no rows, x is the drive, and the states are the cell's own.
         They are operations that every derivative and transform knows.
         """
+        x, (W, b, *weights), states = self.equation.divided(inputs)
         if W.shape[0] == 0:
-            u, step = x, self.cell.recurrence(weights=[U, side])
+            u, step = x, self.cell.recurrence(weights=weights)
         else:
-            u, step = x @ W, self.cell.step_from_projection(weights=[U, side])
+            u, step = x @ W, self.cell.step_from_projection(weights=weights)
         if b is not None:
             u = u + b
         mask = None
@@ -54,7 +57,7 @@ def run_native(cell, sequence, plan):
     """Run a sequence; the slots may start anywhere.
 
     Args:
-        cell: an LSTM, GRU, Elman or DTRIV cell whose rule is linear, scaled or none.
+        cell: a cell of one of `RECURRENCES`, whose rule is linear, scaled or none.
         sequence: a `run.Sequence`.
         plan: a `Plan`.
 

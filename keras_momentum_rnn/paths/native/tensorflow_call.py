@@ -7,6 +7,7 @@ from keras_momentum_rnn.paths.native import kernel
 
 # TensorFlow takes an array as it is where it begins at such an address, and copies others.
 ALIGNMENT = 64
+KEPT = len(kernel.Kept._fields)
 
 
 def run_cell(problem, x, weights, states):
@@ -34,7 +35,7 @@ def run_cell(problem, x, weights, states):
 
     def backward_on_arrays(mu, lengths, count, *arrays):
         inputs, kept, d_results = (
-            arrays[:count], arrays[count : count + 5], arrays[count + 5 :]
+            arrays[:count], arrays[count : count + KEPT], arrays[count + KEPT :]
         )  # fmt: skip
         x, weights, states = unpacked(inputs)
         dx, d_weights, d_states = kernel.backward(
@@ -52,7 +53,7 @@ def run_cell(problem, x, weights, states):
     @tf.custom_gradient
     def native_cell(*inputs):
         count = 1 + len(states)
-        results = call(forward_on_arrays, count + 4, problem.mu, lengths, *inputs)
+        results = call(forward_on_arrays, count + KEPT - 1, problem.mu, lengths, *inputs)
         results, kept = results[:count], results[count:]
         width = states[0].shape[-1]
         shapes = [(batch, time, width), *(s.shape for s in states)]
@@ -67,7 +68,7 @@ def run_cell(problem, x, weights, states):
     @tf.custom_gradient
     def gradients(*arrays):
         count = 1 + sum(present) + len(states)
-        inputs, d_results = arrays[:count], arrays[count + 5 :]
+        inputs, d_results = arrays[:count], arrays[count + KEPT :]
         d_inputs = call(
             lambda mu, lengths, *arrays: backward_on_arrays(mu, lengths, count, *arrays),
             count, problem.mu, lengths, *arrays,
@@ -85,7 +86,7 @@ def run_cell(problem, x, weights, states):
                 found = inner.gradient(stepped, inputs, d_results, "zero")
             wanted = outer.gradient(found, [*inputs, *d_results], list(d_gradients), "zero")
             d_inputs, d_d_results = wanted[:count], wanted[count:]
-            nothing = [tf.zeros_like(a) for a in arrays[count : count + 5]]
+            nothing = [tf.zeros_like(a) for a in arrays[count : count + KEPT]]
             return [*d_inputs, *nothing, *d_d_results]
 
         return d_inputs, backward

@@ -20,16 +20,14 @@ def array(tensor):
 
 
 class NativeCell(torch.autograd.Function):
-    """(x, W, b, U, side bias, initial states) -> (h at all times, final states)."""
+    """(x, weights, initial states) -> (h at all times, final states)."""
 
     @staticmethod
     def forward(ctx, problem, keeps, *inputs):
-        x, W, b, U, side, *states = map(array, inputs)
         equation = problem.equation.with_mu(array(problem.mu))
         lengths = array(problem.lengths)
-        finals, kept = kernel.forward(
-            equation, x, [W, b, U, side], states, lengths, keeps=keeps
-        )
+        arrays = equation.divided(list(map(array, inputs)))
+        finals, kept = kernel.forward(equation, *arrays, lengths, keeps=keeps)
         kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
         ctx.problem, ctx.equation, ctx.lengths = problem, equation, lengths
         if keeps:
@@ -48,12 +46,11 @@ class NativeCell(torch.autograd.Function):
                 return [outputs, *finals]
 
             return None, None, *differentiable_gradients(run, inputs, d_results)
-        x, W, b, U, side, *states = map(array, inputs)
         d_outputs, *d_finals = map(array, d_results)
+        arrays = ctx.equation.divided(list(map(array, inputs)))
         dx, d_weights, d_states = kernel.backward(
-            ctx.equation, x, [W, b, U, side], states, ctx.lengths,
-            kernel.Kept(*map(array, kept)), d_outputs, d_finals,
-            wants_dx=ctx.needs_input_grad[2],
+            ctx.equation, *arrays, ctx.lengths, kernel.Kept(*map(array, kept)),
+            d_outputs, d_finals, wants_dx=ctx.needs_input_grad[2],
         )  # fmt: skip
         return (
             None,

@@ -1,0 +1,250 @@
+"""What the comparison on real sequences says to one who chooses a layer, from its results."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from keras_momentum_rnn.presentation import markdown_table
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "examples" / "results"
+if (examples := str(ROOT / "examples")) not in sys.path:
+    sys.path.append(examples)
+
+import how_soon_report
+from contestants import CONTESTANTS, OUTSIDE
+from ranks import LEVEL, pairwise
+from real_sequences_report import finding
+from real_sequences_scores import (
+    FIRST,
+    by_layer,
+    compared,
+    counted,
+    has,
+    of_classes,
+    of_source,
+    ranked,
+    read,
+    scores,
+    seconds_of_update,
+    updates_of,
+)
+from real_sets import SETS
+
+SEEDS = 5
+ONE, SEVERAL = "one channel", "several channels"
+# What may change, the change's name, and on which sets it is told.
+SITUATIONS = (
+    ("nothing changes", None, None),
+    ("the gain falls to 1/4, one channel", "gain 1/4", ONE),
+    ("the gain falls to 1/4, several channels", "gain 1/4", SEVERAL),
+    ("the gain rises to 4, one channel", "gain 4", ONE),
+    ("an offset of one standard deviation", "offset", None),
+    ("noise of half a standard deviation", "noise", None),
+    ("30 % of the steps are lost", "lost steps", None),
+    ("sequences take twice as many steps", "twice as long", None),
+)
+
+
+def found():
+    """Return the results that count: sets by name, on which the first layers are through."""
+    every = read(RESULTS / "real_sequences", SEEDS)
+    return {name: every[name] for name in counted(every)}
+
+
+def parts():
+    """Return the texts by the names of their comments."""
+    told = found()
+    return {
+        "study": "\n\n".join([summary(told), ranks_table(told)]),
+        "situations": situations(told),
+        "levels": levels(told),
+        "cost": cost(told),
+        "how_soon": soon(),
+        "in_short": "\n".join(f"- {line}" for line in in_short(told)),
+    }
+
+
+def summary(told):
+    """Return what the sets show of ranks, a paragraph."""
+    rest = [name for name in SETS if name not in told]
+    left = f" Not through yet, and left out: {', '.join(rest)}." if rest else ""
+    return f"{len(told)} of {len(SETS)} sets.{left} {finding(told)} {told_apart(told)}"
+
+
+def told_apart(told):
+    pairs, known = clear_pairs(told)
+    listed = ", ".join(f"{a} over {b}" for a, b in known) or "none"
+    number = f"Of {len(pairs)} pairs of layers, tested together over the sets,"
+    return f"{number} {listed} differ{'s' * (len(known) < 2)} at 5 %."
+
+
+def clear_pairs(told):
+    """Return all pairs (better, worse) in rank, and those that differ at 5 %."""
+    pairs = pairwise(by_layer(told, list(told)))
+    return list(pairs), [pair for pair, p in pairs.items() if p <= LEVEL]
+
+
+def ranks_table(told):
+    rows = []
+    for layer, rank in ranked(told, list(told)).items():
+        row = [f"`{layer}`" if layer != "Standardised-LSTM" else STANDARDISED, f"{rank:.1f}"]
+        for other in ("LSTM", "GRU"):
+            signs = [compared(content, layer, other) for content in told.values()]
+            counts = " / ".join(str(signs.count(sign)) for sign in (1, 0, -1))
+            row.append("" if layer == other else counts)
+        rows.append(row)
+    head = ["layer", "mean rank", "against LSTM: won / even / lost", "against GRU"]
+    return markdown_table(head, rows)
+
+
+STANDARDISED = "LSTM, each sequence standardised"
+
+
+def name_of(layer):
+    named = {
+        "Standardised-LSTM": STANDARDISED,
+        "LayerNorm-LSTM": "LSTM behind LayerNormalization",
+    }
+    return named.get(layer, f"`{layer}`")
+
+
+def in_full(layer):
+    """Return one of our layers with the option that the comparison gave it."""
+    return (
+        f"{layer}(..., scale_free=True)" if CONTESTANTS[layer].arguments == OUTSIDE else layer
+    )
+
+
+def chosen_sets(told, where):
+    """Return the sets with classes, of one channel, of several or, for None, all."""
+    channels = {
+        name: content["settings"]["task"]["channels"]
+        for name, content in told.items()
+        if of_classes(content)
+    }
+    wanted = {ONE: lambda n: n == 1, SEVERAL: lambda n: n > 1, None: lambda n: True}[where]
+    return [told[name] for name, count in channels.items() if wanted(count)]
+
+
+def mean_accuracies(contents, change):
+    """Return the mean accuracy of the layers that are through on all of some sets."""
+    return {
+        layer: float(np.mean([scores(content, layer, change).mean() for content in contents]))
+        for layer in CONTESTANTS
+        if all(
+            layer in content["layers"] and (change is None or has(content, layer, change))
+            for content in contents
+        )
+    }
+
+
+def situation_rows(told):
+    """Yield words, number of sets, mean accuracies by layer."""
+    for words, change, where in SITUATIONS:
+        contents = chosen_sets(told, where)
+        if where == SEVERAL:
+            # Where it can, LayerNormalization is the strongest plain answer to a gain.
+            contents = [one for one in contents if "LayerNorm-LSTM" in one["layers"]]
+        if contents:
+            yield words, len(contents), mean_accuracies(contents, change)
+
+
+def best_of(means, source):
+    return max((name for name in means if name in of_source(source)), key=means.get)
+
+
+def situations(told):
+    """Return which layer keeps most accuracy when something changes, a table."""
+    rows = []
+    for words, sets, means in situation_rows(told):
+        plain, ours = (best_of(means, source) for source in ("plain", "ours"))
+        rows.append(
+            [
+                words,
+                str(sets),
+                f"{means['LSTM']:.2f}",
+                f"{means['GRU']:.2f}",
+                f"{means[plain]:.2f} ({name_of(plain)})",
+                f"{means[ours]:.2f} ({name_of(ours)})",
+            ]
+        )
+    head = ["after training", "sets", "`LSTM`", "`GRU`", "best plain layer", "best of ours"]
+    return markdown_table(head, rows)
+
+
+def levels(told):
+    """Return what the layers make of series to forecast, a table."""
+    layers = [name for name in by_layer(told, list(told)) if name in FIRST]
+    rows = []
+    for name, content in told.items():
+        if of_classes(content):
+            continue
+        before = content["settings"]["task"]["chance"]["loss"]
+        cells = [f"{scores(content, layer).mean():.2g}" for layer in layers]
+        rows.append([name, f"{before:.2g}", *cells])
+    if not rows:
+        return "No series is through yet."
+    head = ["series: squared error", "the value before", *map(name_of, layers)]
+    return markdown_table(head, rows)
+
+
+def cost(told):
+    """Return what an update of ours costs beside LSTM, one sentence."""
+    ratios = {}
+    for layer in by_layer(told, list(told)):
+        logs = []
+        for content in told.values():
+            both = [
+                np.median([seconds_of_update(r, updates_of(content)) for r in runs])
+                for runs in (content["layers"][layer], content["layers"]["LSTM"])
+            ]
+            logs.append(math.log(both[0] / both[1]))
+        ratios[layer] = math.exp(np.mean(logs))
+    listed = [
+        f"`{layer}` {ratio:.1f}"
+        for layer, ratio in sorted(ratios.items(), key=lambda pair: pair[1])
+        if layer in ("GRU", "SimpleRNN", *of_source("ours"))
+    ]
+    settings = next(iter(told.values()))["settings"]
+    return (
+        f"With as many parameters, an update takes this much of the LSTM's processor time "
+        f"({settings['backend']}, one CPU core, compilation included): {', '.join(listed)}."
+    )
+
+
+def soon():
+    """Return who learns to add first at each length, a list; nothing before it has run."""
+    path = RESULTS / "how_soon" / "results.json"
+    if not path.exists():
+        return ""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return how_soon_report.comparisons(how_soon_report.whole(content["runs"]))
+
+
+def in_short(told):
+    """Return what the README says of the study, one sentence each."""
+    ranks = ranked(told, list(told))
+    plain = next(name for name in ranks if name in of_source("plain"))
+    ours = next(name for name in ranks if name in of_source("ours"))
+    ahead = [a for a, b in clear_pairs(told)[1] if a in of_source("ours") and b == plain]
+    verdict = f"{ahead[0]} is better" if ahead else "a plain layer does as well"
+    yield (
+        f"**Test data like that of training: {verdict}.** Over {len(told)} real sets, at equal "
+        f"size and with a search for each layer, the mean rank of {name_of(plain)} is "
+        f"{ranks[plain]:.1f}, and that of `{ours}` {ranks[ours]:.1f}, of {len(ranks)} layers."
+    )
+    for words, sets, means in situation_rows(told):
+        if words.startswith("the gain falls"):
+            plain, ours = (best_of(means, source) for source in ("plain", "ours"))
+            yield (
+                f"**{words[0].upper()}{words[1:]}, after training** ({sets} "
+                f"set{'s' * (sets > 1)}): accuracy {means[ours]:.2f} with `{in_full(ours)}`; "
+                f"{means['LSTM']:.2f} with `LSTM`, {means['GRU']:.2f} with `GRU`, "
+                f"{means[plain]:.2f} with {name_of(plain)}."
+            )
+    for line in soon().splitlines():
+        yield f"**Updates to learn to add**, {line.removeprefix('- ')}"

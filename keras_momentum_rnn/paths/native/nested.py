@@ -1,0 +1,283 @@
+"""The gates of an LSTM around a memory, a GRU or an LSTM whose h is the shell's c.
+
+    i, f, a, o = split(drive + side + h U)
+    c', inner' = memory([sigmoid(f) c, sigmoid(i) tanh(a)], c, inner)
+    h' = sigmoid(o) tanh(c')
+
+Of each step the shell's gates are kept, and then what `cells` keeps of the memory. The states
+beside h, c and of an LSTM inner, stand side by side, and so does what the memory takes in.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from keras_momentum_rnn.paths.native.cells import (
+    gru_row,
+    gru_row_back,
+    lstm_row,
+    lstm_row_back,
+)
+from keras_momentum_rnn.paths.native.drive import (
+    add_gradients,
+    gather,
+    gradient_of_first_h,
+    gradient_of_h,
+    gradient_of_x,
+    keep_slots,
+    new_again,
+    new_rings,
+    project,
+    ring_row,
+    rule_again,
+    rule_row,
+    rule_row_back,
+)
+from keras_momentum_rnn.paths.native.functions import ONE, sigmoid, tanh
+from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
+from keras_momentum_rnn.paths.native.products import add_packed_product, add_product
+from keras_momentum_rnn.paths.native.rules import NONE
+from keras_momentum_rnn.paths.native.vectors import WIDTH, load, splat, store
+
+# The codes of the memories.
+GRU_INSIDE, LSTM_INSIDE = 4, 5
+
+
+class NestedWeights(NamedTuple):
+    """As `drive.Weights`, and those of the memory, whose drive is `inner` wide.
+
+    The rows of `memory_W` are padded as what the memory takes in, `(2 * padded, inner)`.
+    """
+
+    W: np.ndarray
+    b: np.ndarray
+    U: np.ndarray
+    side: np.ndarray
+    memory_W: np.ndarray
+    memory_b: np.ndarray
+    memory_U: np.ndarray
+    memory_side: np.ndarray
+
+
+@njit(forceinline=True)
+def taken_in(input_gate, forget_gate, candidate, c, joined, j, padded):
+    """Write what the memory takes in."""
+    store(joined, j, forget_gate * c)
+    store(joined, j + padded, input_gate * candidate)
+
+
+@njit(forceinline=True)
+def gates_row(z, i, gates, at, c, k, joined, j, padded):
+    """Keep the shell's gates, and write what the memory takes in."""
+    for n in range(0, padded, WIDTH):
+        input_gate = sigmoid(load(z, i + n))
+        forget_gate = sigmoid(load(z, i + padded + n))
+        candidate = tanh(load(z, i + 2 * padded + n))
+        store(gates, at + n, input_gate)
+        store(gates, at + padded + n, forget_gate)
+        store(gates, at + 2 * padded + n, candidate)
+        store(gates, at + 3 * padded + n, sigmoid(load(z, i + 3 * padded + n)))
+        taken_in(input_gate, forget_gate, candidate, load(c, k + n), joined, j + n, padded)
+
+
+@njit(forceinline=True)
+def output_row(gates, at, c, k, h, j, padded):
+    """h' = sigmoid(o) tanh(c')."""
+    for n in range(0, padded, WIDTH):
+        store(h, j + n, load(gates, at + 3 * padded + n) * tanh(load(c, k + n)))
+
+
+@njit(forceinline=True)
+def output_row_back(gates, at, c, k, dh, d, dc, m, dz, i, padded):
+    """From dh of a row's new h to its part of dz, and add to dc of its new c."""
+    one = splat(ONE)
+    for n in range(0, padded, WIDTH):
+        output_gate, squashed = load(gates, at + 3 * padded + n), tanh(load(c, k + n))
+        d_h = load(dh, d + n)
+        d_output = d_h * squashed * output_gate * (one - output_gate)
+        store(dz, i + 3 * padded + n, d_output)
+        d_c = d_h * output_gate * (one - squashed * squashed)
+        store(dc, m + n, load(dc, m + n) + d_c)
+
+
+@njit(forceinline=True)
+def gates_row_back(gates, at, c, k, d_joined, j, dc, m, dz, i, joined, n_joined, padded):
+    """From the gradient of what the memory took in to dz, and add to dc of the old c.
+
+    What it took in is written to `joined` again.
+    """
+    one = splat(ONE)
+    for n in range(0, padded, WIDTH):
+        input_gate = load(gates, at + n)
+        forget_gate = load(gates, at + padded + n)
+        candidate, old = load(gates, at + 2 * padded + n), load(c, k + n)
+        d_held, d_new = load(d_joined, j + n), load(d_joined, j + padded + n)
+        store(dz, i + n, d_new * candidate * input_gate * (one - input_gate))
+        store(dz, i + padded + n, d_held * old * forget_gate * (one - forget_gate))
+        d_candidate = d_new * input_gate * (one - candidate * candidate)
+        store(dz, i + 2 * padded + n, d_candidate)
+        store(dc, m + n, load(dc, m + n) + d_held * forget_gate)
+        taken_in(input_gate, forget_gate, candidate, old, joined, n_joined + n, padded)
+
+
+@njit(nogil=True, cache=True)
+def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keeps):
+    """As `loops.forward`, with `NestedWeights`."""
+    batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
+    inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
+    u = np.empty(rows * wide, np.float32)
+    # The memory's own input and recurrent product, which for an LSTM are added.
+    memory_u = np.empty(rows * inner, np.float32)
+    memory_y = np.empty(rows * inner, np.float32) if is_gru else memory_u
+    joined = np.zeros(rows * 2 * padded, np.float32)
+    for t in range(shape.time):
+        step, step_after = (t, t + 1) if keeps else (0, 0)
+        c, c_new = (step * batch + first) * c_row, (step_after * batch + first) * c_row
+        gates = (step * batch + first) * shape.kept
+        if keeps:
+            keep_slots(kept, states, numbers, t, shape, first, rows)
+        project(u, 0, x, weights, t, shape, first, rows)
+        for r in range(rows):
+            if t < lengths[first + r]:
+                rule_row(u, r * wide, states, numbers, first + r, t, shape)
+            add_to(u, r * wide, weights.side, 0, wide)
+        add_packed_product(
+            u, 0, wide, states.h, first * padded, padded, weights.U, rows, wide, units
+        )  # fmt: skip
+        for r in range(rows):
+            gates_row(
+                u, r * wide, kept.gates, gates + r * shape.kept, kept.c, c + r * c_row,
+                joined, r * 2 * padded, padded,
+            )  # fmt: skip
+            copy(memory_u, r * inner, weights.memory_b, 0, inner)
+            if is_gru:
+                copy(memory_y, r * inner, weights.memory_side, 0, inner)
+            else:
+                add_to(memory_u, r * inner, weights.memory_side, 0, inner)
+        add_packed_product(
+            memory_u, 0, inner, joined, 0, 2 * padded, weights.memory_W, rows, inner, 2 * padded
+        )  # fmt: skip
+        add_packed_product(
+            memory_y, 0, inner, kept.c, c, c_row, weights.memory_U, rows, inner, units
+        )  # fmt: skip
+        for r in range(rows):
+            sample, i, at = first + r, r * inner, gates + r * shape.kept
+            old, new, state = c + r * c_row, c_new + r * c_row, sample * padded
+            if t >= lengths[sample]:
+                copy(kept.c, new, kept.c, old, c_row)
+            else:
+                memory_at = at + 4 * padded
+                if is_gru:
+                    copy(kept.c, new, kept.c, old, padded)
+                    gru_row(
+                        memory_u, i, memory_y, i, kept.gates, memory_at, kept.c, new, padded
+                    )  # fmt: skip
+                else:
+                    lstm_row(
+                        memory_u, i, kept.gates, memory_at, kept.c, old + padded, new + padded,
+                        kept.c, new, padded,
+                    )  # fmt: skip
+                output_row(kept.gates, at, kept.c, new, states.h, state, padded)
+            copy_ragged(kept.h, (sample * shape.time + t) * units, states.h, state, units)
+
+
+@njit(nogil=True, cache=True)
+def backward(
+    x, weights, transposed, numbers, lengths, shape, first, rows, h_first, kept, d_outputs,
+    has_d_outputs, gradients, dx, wants_dx, sums, ring,
+):  # fmt: skip
+    """As `loops.backward`, with `NestedWeights`; the memory's come last in `transposed`."""
+    batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
+    inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
+    Wt, Ut, memory_Wt, memory_Ut = transposed
+    row, inner_row = ring_row(wide), ring_row(inner)
+    rings = new_rings(shape, rows, ring, numbers.kind != NONE)
+    again = new_again(shape, rows, numbers)
+    # The same of the memory: gradients, c and what it took in.
+    memory_dy = np.zeros(ring * rows * inner_row, np.float32)
+    memory_du = np.zeros(ring * rows * inner_row, np.float32) if is_gru else memory_dy
+    c_ring = np.zeros(ring * rows * padded, np.float32)
+    joined = np.zeros(ring * rows * 2 * padded, np.float32)
+    d_joined = np.zeros(rows * 2 * padded, np.float32)
+    dh = np.zeros(rows * padded, np.float32)
+    dx_step = np.zeros(rows * (-(-shape.features // WIDTH) * WIDTH), np.float32)
+    carried = np.ones(rows, np.bool_)
+    for t in range(time - 1, -1, -1):
+        rule_again(again, kept, x, weights, numbers, lengths, t, shape, first, rows)
+        slot = (time - 1 - t) % ring
+        now, before = slot * rows, (slot - 1) % ring * rows
+        gradient_of_h(
+            dh, rings, before, d_outputs, has_d_outputs, gradients, carried, Ut, t, shape,
+            first, rows,
+        )  # fmt: skip
+        for r in range(rows):
+            sample, i, j = first + r, (now + r) * row, (now + r) * inner_row
+            gather(rings, now + r, x, h_first, kept, sample, t, shape)
+            old = (t * batch + sample) * c_row
+            copy(c_ring, (now + r) * padded, kept.c, old, padded)
+            carried[r] = t >= lengths[sample]
+            if carried[r]:
+                copy(gradients.h, sample * padded, dh, r * padded, padded)
+                clear(memory_dy, j, inner)
+                clear(memory_du, j, inner)
+                continue
+            at, d_c = (t * batch + sample) * shape.kept, sample * c_row
+            new = old + batch * c_row
+            output_row_back(
+                kept.gates, at, kept.c, new, dh, r * padded, gradients.c, d_c, rings.dy, i,
+                padded,
+            )  # fmt: skip
+            if is_gru:
+                gru_row_back(
+                    kept.gates, at + 4 * padded, kept.c, old, gradients.c, d_c,
+                    gradients.c, d_c, memory_dy, memory_du, j, padded,
+                )  # fmt: skip
+            else:
+                lstm_row_back(
+                    kept.gates, at + 4 * padded, kept.c, old + padded, new + padded,
+                    gradients.c, d_c, gradients.c, d_c + padded, memory_dy, j, padded,
+                )  # fmt: skip
+                clear(gradients.c, d_c, padded)
+        clear(d_joined, 0, rows * 2 * padded)
+        add_packed_product(
+            d_joined, 0, 2 * padded, memory_du, now * inner_row, inner_row,
+            memory_Wt, rows, 2 * padded, inner,
+        )  # fmt: skip
+        add_packed_product(
+            gradients.c, first * c_row, c_row, memory_dy, now * inner_row, inner_row,
+            memory_Ut, rows, padded, inner,
+        )  # fmt: skip
+        for r in range(rows):
+            sample, i = first + r, (now + r) * row
+            if carried[r]:
+                clear(rings.dy, i, wide)
+                clear(rings.du, i, wide)
+                clear(joined, (now + r) * 2 * padded, 2 * padded)
+                continue
+            at, old = (t * batch + sample) * shape.kept, (t * batch + sample) * c_row
+            gates_row_back(
+                kept.gates, at, kept.c, old, d_joined, r * 2 * padded, gradients.c,
+                sample * c_row, rings.dy, i, joined, (now + r) * 2 * padded, padded,
+            )  # fmt: skip
+            rule_row_back(
+                rings.dy, rings, i, again, gradients, numbers, sample, t, shape, r, rows
+            )  # fmt: skip
+        if wants_dx:
+            gradient_of_x(dx, dx_step, rings, now, Wt, t, shape, first, rows)
+        if slot == ring - 1 or t == 0:
+            count = (slot + 1) * rows
+            add_gradients(sums, rings, count, shape, True)
+            add_product(
+                sums.memory_U, inner, c_ring, padded, memory_dy, inner_row, shape.units, inner,
+                count,
+            )  # fmt: skip
+            add_product(
+                sums.memory_W, inner, joined, 2 * padded, memory_du, inner_row, 2 * padded,
+                inner, count,
+            )  # fmt: skip
+            for r in range(count):
+                add_to(sums.memory_b, 0, memory_du, r * inner_row, inner)
+                add_to(sums.memory_side, 0, memory_dy, r * inner_row, inner)
+    last = (time - 1) % ring * rows
+    gradient_of_first_h(dh, rings, last, gradients, carried, Ut, shape, first, rows)

@@ -1,0 +1,63 @@
+"""What the page on the choice of a layer says in words is what the study's results say."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+for module in ("matplotlib", "rich", "scipy", "sklearn"):
+    pytest.importorskip(module, reason="the study's results are read with it")
+
+TOOLS = Path(__file__).parent.parent / "docs" / "tools"
+RESULTS = TOOLS.parents[1] / "examples" / "results" / "real_sequences"
+
+pytestmark = pytest.mark.skipif(
+    not (TOOLS.exists() and RESULTS.exists()), reason="only a checkout has docs and results"
+)
+
+
+@pytest.fixture
+def study(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    return importlib.import_module("study")
+
+
+def test_sentences_on_the_study(study):
+    """What the page on the choice of a layer says beside the tables of the study."""
+    told = study.found()
+    first = next(iter(study.ranked(told, list(told))))
+    assert first in study.of_source("plain")  # "Start with `GRU` and `LSTM`"
+    for better, worse in study.clear_pairs(told)[1]:
+        assert better in study.of_source("plain") or worse not in ("GRU", "LSTM")
+    contents = study.chosen_sets(told, None)
+    plain, changed = (study.mean_accuracies(contents, c) for c in (None, "gain 1/4"))
+    # The gain drops out of both, and of no layer that reads what comes.
+    for layer in ("AdamLSTM", "RMSPropLSTM", "Standardised-LSTM"):
+        assert changed[layer] == pytest.approx(plain[layer], abs=0.02)
+    for layer in ("LSTM", "GRU", "SimpleRNN"):
+        assert changed[layer] < plain[layer] - 0.1
+    offset = study.mean_accuracies(contents, "offset")
+    ours = max(offset[name] for name in offset if name in study.of_source("ours"))
+    assert offset["Standardised-LSTM"] > ours + 0.1
+
+
+def test_sentences_on_how_soon(study):
+    """Louder inputs bring plain layers most of what the rule does."""
+    path = study.RESULTS / "how_soon" / "results.json"
+    if not path.exists():
+        pytest.skip("it has not run")
+    report = study.how_soon_report
+    found = report.whole(study.json.loads(path.read_text())["runs"])
+    best = {name: report.median(report.updates(runs)) for name, (_, runs) in
+            report.ranked(found[100])}  # fmt: skip
+    assert best["RMSPropLSTM"] < best["GRU"] < best["LSTM"]
+    assert best["GRU, inputs x 10"] <= 1.25 * best["RMSPropLSTM"]
+    assert 3 * best["LSTM, inputs x 10"] < best["LSTM"]
+
+
+def test_sentences_on_levels(study):
+    told = study.found()
+    for name, content in told.items():
+        if not study.of_classes(content):
+            means = {n: study.scores(content, n).mean() for n in content["layers"]}
+            assert means["GRU"] < min(means["AdamLSTM"], means["RMSPropLSTM"]), name
