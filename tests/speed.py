@@ -4,6 +4,8 @@ import keras
 import pytest
 
 COMPILES = keras.config.backend() != "torch"
+# The mark of a file of many models, each of which is compiled but on PyTorch.
+SLOW_IF_COMPILED = [pytest.mark.slow] if COMPILES else []
 # The mark of a file whose traps no backend changes, and whose many small models TensorFlow
 # traces one by one: it is quick on the others.
 SLOW_ON_TENSORFLOW = [pytest.mark.slow] if keras.config.backend() == "tensorflow" else []

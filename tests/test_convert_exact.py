@@ -8,10 +8,12 @@ import pytest
 from harness import array, assert_close, normal, randomise
 from keras import layers
 from masks import MASKS
-from speed import COMPILES, slow_unless
+from speed import SLOW_IF_COMPILED
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.convert import to_keras
+
+pytestmark = SLOW_IF_COMPILED
 
 BATCH, TIME, FEATURES, UNITS = 3, 9, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
@@ -40,9 +42,7 @@ def only_of_keras(model):
 
 
 @pytest.mark.parametrize("name", LINEAR)
-@pytest.mark.parametrize(
-    "form", ["alone", *(slow_unless(not COMPILES, form) for form in ("sequential", "masked"))]
-)
+@pytest.mark.parametrize("form", ["alone", "sequential", "masked"])
 def test_exact_copies_predict_the_same(name, form):
     layer = copied(LINEAR[name])
     model, x = layer, X

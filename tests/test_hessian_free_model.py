@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 from harness import BACKEND, array, normal
 from keras import ops
-from speed import slow_if_compiled
+from speed import SLOW_IF_COMPILED
 
 from keras_momentum_rnn import AdamLSTM, MomentumRNN
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
+
+pytestmark = SLOW_IF_COMPILED
 
 RNG = np.random.default_rng(0)
 X = normal(RNG, 12, 5)
@@ -40,7 +42,6 @@ def weights(model):
 # As Keras has it
 
 
-@slow_if_compiled
 def test_fit_has_metrics_validation_callbacks_and_sample_weights():
     inputs = keras.Input((7, 3))
     h = keras.layers.Masking()(inputs)
@@ -97,7 +98,6 @@ def test_callbacks_set_the_learning_rate_and_the_decay():
     assert float(model.optimizer.learning_rate) == pytest.approx(0.25)
 
 
-@slow_if_compiled
 def test_inputs_and_outputs_by_name_through_a_layer_that_is_shared():
     inputs = {name: keras.Input((4, 2), name=name) for name in ("a", "b")}
     shared = MomentumRNN(3)
@@ -267,7 +267,6 @@ def test_states_of_layers_do_not_become_nan():
 # Saving and resuming
 
 
-@slow_if_compiled
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_an_interrupted_training_equals_an_uninterrupted_one(tmp_path, dropout):
     def new():

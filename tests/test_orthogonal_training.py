@@ -8,11 +8,11 @@ import pytest
 import reference
 from harness import BACKEND, array, assert_close, normal, weights_of
 from keras import ops
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
+from speed import SLOW_IF_COMPILED, slow_unless
 
 import keras_momentum_rnn as kmr
 
-pytestmark = SLOW_ON_TENSORFLOW
+pytestmark = SLOW_IF_COMPILED
 
 UNITS, UPDATES = 3, 7
 RNG = np.random.default_rng(4)
@@ -103,9 +103,9 @@ def assert_trained_alike(layer, expected, tolerance=5e-5):
 @pytest.mark.parametrize(
     "optimizer, multiplier, rebase_every",
     [
-        slow_unless(not COMPILES, SGD, 0.3, 3),
-        slow_unless(not COMPILES, RMSprop, 0.3, None),
-        slow_unless(not COMPILES, RMSprop, 1.0, 1),
+        (SGD, 0.3, 3),
+        (RMSprop, 0.3, None),
+        (RMSprop, 1.0, 1),
         (Adam, 0.3, 1),
     ],
 )
@@ -214,7 +214,6 @@ def test_a_saved_model_goes_on_where_it_stopped(tmp_path):
     assert array(layer.cell.calls_at_base) == 1
 
 
-@slow_if_compiled
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras runs PyTorch one step at a time")
 @pytest.mark.parametrize("parametrization", ["expm", "cayley"])
 def test_several_steps_in_one_compiled_execution(parametrization):
