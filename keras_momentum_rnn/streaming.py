@@ -74,7 +74,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
         model: a built Sequential or Functional model. The second axis of each input is time.
             Its recurrent layers go forwards.
         constant_inputs: names of inputs without a time axis, such as an embedding of the
-            speaker, which every step gets whole. Defaults to none.
+            speaker, which every step gets whole. They may join what has no time axis, so come
+            in behind a recurrent layer with `return_sequences=False`. Defaults to none.
 
     Returns:
         A `keras.Model`. Inputs: those of `model` without their time axis, then the states of
@@ -84,8 +85,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     Raises:
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,
             `go_backwards`, a convolution or attention over time; if a recurrent layer takes
-            its initial state from the graph; if there is no recurrent layer; or if a constant
-            input is no input of the model.
+            its initial state from the graph; if there is no recurrent layer; if a constant
+            input is no input of the model; or if the name of an input begins as a state's.
 
     Example:
 
@@ -109,6 +110,11 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
         raise ValueError(
             f"`constant_inputs` must be names of the model's inputs, {names}. Received: "
             f"constant_inputs={constant_inputs}, of which {sorted(unknown)} are not"
+        )
+    if like_states := [name for name in names if name.startswith(f"{PREFIX}_")]:
+        raise ValueError(
+            f"Names that begin with `{PREFIX}_` are those of the states. Rename the inputs "
+            f"{like_states} of `model`"
         )
     calls = _Graph(constant_inputs).count(model)
     if not calls:

@@ -9,7 +9,7 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert
 
 LAYERS = (kmr.AdamLSTM, kmr.RMSPropLSTM)
-# So small that the inputs of these tests do not feel it.
+# So small that the inputs of these tests do not feel it at any gain.
 EPSILON = 1e-20
 X = np.random.default_rng(0).normal(size=(3, 20, 4)).astype("float32")
 
@@ -34,6 +34,13 @@ def test_the_gain_of_the_input_changes_nothing(layer_class, gain):
     # With the bias inside the rule it does.
     inside = built(layer_class, return_sequences=True)
     assert np.abs(array(inside(gain * X)) - array(inside(X))).max() > 0.05
+
+
+@pytest.mark.parametrize("gain", [1 / 4, 4.0])
+@pytest.mark.parametrize("layer_class", LAYERS)
+def test_drives_far_above_the_default_epsilon_do_not_feel_it(layer_class, gain):
+    layer = layer_class(5, scale_free=True, seed=0)
+    np.testing.assert_allclose(array(layer(gain * X)), array(layer(X)), atol=1e-3)
 
 
 @pytest.mark.parametrize("layer_class", LAYERS)
@@ -61,6 +68,14 @@ def test_flags_that_say_otherwise_are_refused(given):
     (name,) = given
     with pytest.raises(ValueError, match=f"`{name}` must be .*scale_free.*Received: {name}="):
         kmr.RMSPropLSTM(5, scale_free=True, **given)
+
+
+@pytest.mark.parametrize("layer_class", LAYERS)
+def test_use_bias_by_its_place(layer_class):
+    layer = layer_class(5, "tanh", "sigmoid", False, scale_free=True)
+    assert not layer.use_bias and layer.use_recurrent_bias
+    with pytest.raises(ValueError, match=r"`use_bias` must be False .*Received: use_bias=True"):
+        layer_class(5, "tanh", "sigmoid", True, scale_free=True)
 
 
 @pytest.mark.parametrize("use_bias", [True, False])

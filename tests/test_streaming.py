@@ -238,6 +238,12 @@ def from_the_graph():
             "ConvLSTM1D .* steps that are no vectors",
         ),
         (lambda: sequential(layers.Dense(2)), "no recurrent layer"),
+        (
+            lambda: keras.Sequential(
+                [keras.Input((None, 3), name="state_of_x"), kmr.AdamGRU(4)]
+            ),
+            r"Rename the inputs \['state_of_x'\]",
+        ),
         (from_the_graph, "'decoder' takes its initial state from the graph"),
         (lambda: kmr.MomentumLSTM(4), "Sequential or Functional"),
     ],

@@ -20,7 +20,13 @@ __all__ = [
 ]
 
 
-def with_bias_outside(scale_free: bool, arguments: dict[str, Any]) -> dict[str, Any]:
+# The place of `use_bias` among the arguments of `keras.layers.LSTM`.
+USE_BIAS = 3
+
+
+def with_bias_outside(
+    scale_free: bool, args: tuple[Any, ...], arguments: dict[str, Any]
+) -> dict[str, Any]:
     """Return keyword arguments with the biases of `scale_free`, unchanged without it.
 
     Raises:
@@ -29,12 +35,15 @@ def with_bias_outside(scale_free: bool, arguments: dict[str, Any]) -> dict[str, 
     if not scale_free:
         return arguments
     wanted = {"use_bias": False, "use_recurrent_bias": True}
+    given = {**arguments, **dict(zip(["use_bias"], args[USE_BIAS:]))}
     for name, value in wanted.items():
-        if arguments.get(name, value) != value:
+        if given.get(name, value) != value:
             raise ValueError(
                 f"`{name}` must be {value} with `scale_free=True`, which has one bias, outside "
-                f"the rule. Received: {name}={arguments[name]!r}"
+                f"the rule. Received: {name}={given[name]!r}"
             )
+    if len(args) > USE_BIAS:
+        del wanted["use_bias"]
     return {**arguments, **wanted}
 
 
@@ -269,7 +278,7 @@ class AdamLSTM(RuleLSTM):
 
     def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
         self.scale_free = checked_choice("scale_free", scale_free, (True, False))
-        super().__init__(*args, **with_bias_outside(scale_free, kwargs))
+        super().__init__(*args, **with_bias_outside(scale_free, args, kwargs))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "scale_free": self.scale_free}
@@ -315,7 +324,7 @@ class RMSPropLSTM(RuleLSTM):
 
     def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
         self.scale_free = checked_choice("scale_free", scale_free, (True, False))
-        super().__init__(*args, **with_bias_outside(scale_free, kwargs))
+        super().__init__(*args, **with_bias_outside(scale_free, args, kwargs))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "scale_free": self.scale_free}
