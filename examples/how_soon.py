@@ -27,6 +27,7 @@ from pathlib import Path
 import keras
 import numpy as np
 from command_line import documented_parser, new_folder, positive, publish, run_example
+from contestants import OUTSIDE
 from how_soon_report import report_of
 
 from keras_momentum_rnn import rules, tasks
@@ -38,7 +39,6 @@ UNITS, BATCH, CLIPNORM, HELD_OUT = 32, 32, 1.0, 500
 # Updates between two looks at the error.
 INTERVAL = 50
 GAIN = 10.0
-OUTSIDE = {"use_bias": False, "use_recurrent_bias": True}
 LOUD = {"step_size": 2.0, "beta": 0.999}
 
 

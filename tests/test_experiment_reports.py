@@ -229,6 +229,15 @@ def test_few_layers_stand_out_and_the_title_is_the_finding():
     assert min(np.diff(heights)) > 0.07  # no name covers another
 
 
+def test_a_long_title_goes_on_in_the_next_line():
+    names = [f"a layer of a long name, number {n}, at 0.001" for n in range(3)]
+    title = plots.score_figure(
+        results([run(name, 0, [0.1], [0.1 * n]) for n, name in enumerate(names)]), "title"
+    ).get_suptitle()
+    assert max(map(len, title.split("\n"))) <= plots.TITLE_WIDTH
+    assert title.replace("\n", " ").count("number") == 2
+
+
 def test_a_picture_of_what_did_not_learn_says_so():
     """Neither loss nor score is better than a constant output's."""
     lost = results([run("GRU", 0, [0.1], [0.1])], constant={"accuracy": 0.1, "loss": 2.0})

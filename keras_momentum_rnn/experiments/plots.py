@@ -1,5 +1,7 @@
 """Pictures of a comparison: a finding as the title, and few layers that stand out."""
 
+import textwrap
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -31,6 +33,8 @@ WORDS = {
     "zero_one_loss": "share of wrong sequences",
     "wrong_symbols": "wrong symbols per sequence",
 }
+# So many characters of a title fit the picture.
+TITLE_WIDTH = 80
 # Where the layer's names stand beside a panel, and how far apart at least, in its height.
 ASIDE, APART = 1.1, 0.075
 
@@ -65,7 +69,8 @@ def curves_figure(results, title, metric, heads, curves):
     named = shown(list(ends))
     looks = styles(named)
     figure = Figure(figsize=(9.5, 4.2), layout="constrained")
-    figure.suptitle(f"{finding(results, metric, ends)}\n{described(results, title)}")
+    lines = finding(results, metric, ends), described(results, title)
+    figure.suptitle("\n".join(textwrap.fill(line, TITLE_WIDTH) for line in lines))
     panels = figure.subplots(1, len(curves), sharey=True)
     values = []
     for axes, head, name in zip(panels, heads, curves):
