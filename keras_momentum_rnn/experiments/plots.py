@@ -120,7 +120,7 @@ def last_values(results, metric):
 
 def shown(names):
     """Return which layers stand out, of names from the best to the worst."""
-    chosen = names if len(names) <= SHOWN else names[:SHOWN]
+    chosen = names[:SHOWN]
     if BASELINE in names and BASELINE not in chosen:
         chosen = [*chosen[:-1], BASELINE]
     return chosen
