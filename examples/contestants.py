@@ -74,6 +74,8 @@ CONTESTANTS = {
     "NAGLSTM": Contestant("NAGLSTM"),
     "AdamLSTM": Contestant("AdamLSTM", OUTSIDE),
     "RMSPropLSTM": Contestant("RMSPropLSTM", OUTSIDE),
+    "Default-AdamLSTM": Contestant("AdamLSTM"),
+    "Default-RMSPropLSTM": Contestant("RMSPropLSTM"),
     "AdamGRU": Contestant("AdamGRU"),
     "MomentumGRU": Contestant("MomentumGRU"),
     "MomentumRNN": Contestant("MomentumRNN"),

@@ -34,6 +34,11 @@ def counted(found):
     return [name for name in found if all(one in found[name]["layers"] for one in FIRST)]
 
 
+def whole(found):
+    """Return the names of the sets on which every layer that has a part is through."""
+    return [name for name in counted(found) if not lacking(found[name])]
+
+
 def lacking(content):
     """Return the layers that are not through on a set and could be, in order."""
     told = content["settings"]["task"]
@@ -95,13 +100,33 @@ def best(content, layers):
     return max(known, key=lambda layer: signed(content, layer), default=None)
 
 
+def chosen(content, layers):
+    """Return the layer that validation prefers among some, or None; the test set has no say.
+
+    That is the one whose runs have the lowest median of their best validation loss.
+    """
+    known = [layer for layer in layers if layer in content["layers"]]
+    return min(known, key=lambda layer: validation_loss(content, layer), default=None)
+
+
+def validation_loss(content, layer):
+    """Return the median over runs of the lowest validation loss, infinite if they diverged."""
+    runs = content["layers"][layer]
+    losses = [[loss for loss, *_ in run["curve"] if math.isfinite(loss)] for run in runs]
+    return float(np.median([min(found, default=math.inf) for found in losses]))
+
+
 def of_source(source):
     return [name for name, contestant in CONTESTANTS.items() if contestant.source == source]
 
 
 def verdict(content):
-    """Return the best plain layer, the best of ours, and "ours", "plain" or "even"."""
-    plain, ours = best(content, of_source("plain")), best(content, of_source("ours"))
+    """Return the plain layer and that of ours which validation prefers, and which tests better.
+
+    The last is "ours", "plain" or "even". Choosing by the test scores would favour the side
+    with more layers.
+    """
+    plain, ours = (chosen(content, of_source(source)) for source in ("plain", "ours"))
     if plain is None or ours is None:
         return plain, ours, None
     return plain, ours, {1: "ours", 0: "even", -1: "plain"}[compared(content, ours, plain)]

@@ -36,8 +36,8 @@ def shown(content, layer, change=None, named=True):
 
 
 def best_table(found):
-    """Return one row for each set: the best plain layer, the best of ours, the references."""
-    head = ["set", "steps x channels", "training", "best plain", "best of ours", "verdict"]
+    """Return a row for each set: the plain layer and ours that validation chose, references."""
+    head = ["set", "steps x channels", "training", "plain, chosen", "ours, chosen", "verdict"]
     rows = []
     for name, content in found.items():
         told, (plain, ours, word) = content["settings"]["task"], verdict(content)

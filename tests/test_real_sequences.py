@@ -1,6 +1,7 @@
 """The comparison on real sequences: equal sizes, searched, resumed, ranked, reported."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -223,8 +224,13 @@ def test_reference_lines_learn_what_is_plain(folder):
     assert "twice as long" not in run["perturbed"]
 
 
-def made(scores):
-    """Return results of a set, with the scores of layers, a list for each."""
+def made(scores, losses=None):
+    """Return results of a set, with the scores of layers, a list for each.
+
+    Args:
+        scores: dict from layers to test scores, None of a run that diverged.
+        losses: dict from layers to the lowest validation loss of each run, or None for 1.
+    """
     return {
         "settings": {
             "task": {
@@ -236,7 +242,14 @@ def made(scores):
             }
         },
         "layers": {
-            name: [{"test": s and {"accuracy": s}, "perturbed": None} for s in found]
+            name: [
+                {
+                    "test": s and {"accuracy": s},
+                    "perturbed": None,
+                    "curve": [[2.0], [(losses or {}).get(name, [1.0] * 9)[i]], [3.0]],
+                }
+                for i, s in enumerate(found)
+            ]
             for name, found in scores.items()
         },
     }
@@ -247,7 +260,16 @@ def test_a_difference_within_both_deviations_is_even():
     assert real_sequences_scores.compared(content, "GRU", "LSTM") == 0
     assert real_sequences_scores.compared(content, "AdamLSTM", "LSTM") == 1
     assert real_sequences_scores.compared(content, "LSTM", "AdamLSTM") == -1
-    assert real_sequences_scores.verdict(content) == ("GRU", "AdamLSTM", "ours")
+    assert real_sequences_scores.verdict(content)[2] == "ours"
+
+
+def test_validation_chooses_the_layers_of_a_verdict_and_not_the_test_set():
+    scores = {"LSTM": [0.8, 0.8], "GRU": [0.9, 0.9], "MCRM": [0.5, 0.5], "SRLSTM": [0.7, 0.7]}
+    losses = {"LSTM": [0.1, 0.3], "GRU": [0.5, 0.5], "SRLSTM": [math.nan, math.nan]}
+    content = made(scores, losses)
+    assert real_sequences_scores.verdict(content) == ("LSTM", "MCRM", "plain")
+    content = made({"GRU": [0.9, 0.9]})
+    assert real_sequences_scores.verdict(content) == ("GRU", None, None)
 
 
 def test_the_share_of_the_study_is_told():
@@ -273,6 +295,22 @@ def test_a_set_counts_when_the_first_layers_are_through_and_a_layer_when_on_all_
     assert set(ranks) == set(both)
     text = real_sequences_tables.tests(found, sets)
     assert "NAGLSTM" in text.partition("|")[0] and "no pair differs" in text
+
+
+def test_all_layers_are_ranked_where_every_one_is_through():
+    first = {name: [0.8, 0.9] for name in real_sequences_scores.FIRST}
+    names = [*contestants.CONTESTANTS, *contestants.REFERENCES]
+    every = {name: [0.8, 0.9] for name in names if name != "LayerNorm-LSTM"}
+    found = {"one": made(every), "two": made(first), "three": made(every)}
+    sets = real_sequences_scores.counted(found)
+    over = real_sequences_report.rankings(found, sets)
+    assert over == {
+        "mean_ranks.png": ["one", "two", "three"],
+        "all_ranks.png": ["one", "three"],
+    }
+    assert len(real_sequences_scores.ranked(found, over["all_ranks.png"])) == len(every) - 2
+    del found["two"]  # then both are the same, and one picture does
+    assert list(real_sequences_report.rankings(found, ["one", "three"])) == ["mean_ranks.png"]
 
 
 def test_all_pairs_are_corrected_together():

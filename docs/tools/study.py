@@ -31,10 +31,13 @@ from real_sequences_scores import (
     scores,
     seconds_of_update,
     updates_of,
+    whole,
 )
 from real_sets import SETS
 
 SEEDS = 5
+# With so many sets on which all layers are through, the page tells of these alone.
+ENOUGH = 10
 ONE, SEVERAL = "one channel", "several channels"
 # What may change, the change's name, and on which sets it is told.
 SITUATIONS = (
@@ -50,9 +53,13 @@ SITUATIONS = (
 
 
 def found():
-    """Return the results that count: sets by name, on which the first layers are through."""
+    """Return the results that count: sets by name, on which all layers are through.
+
+    While these are few, sets on which the first layers are through count as well.
+    """
     every = read(RESULTS / "real_sequences", SEEDS)
-    return {name: every[name] for name in counted(every)}
+    names = whole(every)
+    return {name: every[name] for name in (names if len(names) >= ENOUGH else counted(every))}
 
 
 def parts():
@@ -77,7 +84,7 @@ def summary(told):
 
 def told_apart(told):
     pairs, known = clear_pairs(told)
-    listed = ", ".join(f"{a} over {b}" for a, b in known) or "none"
+    listed = ", ".join(f"{name_of(a)} over {name_of(b)}" for a, b in known) or "none"
     number = f"Of {len(pairs)} pairs of layers, tested together over the sets,"
     return f"{number} {listed} differ{'s' * (len(known) < 2)} at 5 %."
 
@@ -91,7 +98,7 @@ def clear_pairs(told):
 def ranks_table(told):
     rows = []
     for layer, rank in ranked(told, list(told)).items():
-        row = [f"`{layer}`" if layer != "Standardised-LSTM" else STANDARDISED, f"{rank:.1f}"]
+        row = [name_of(layer), f"{rank:.1f}"]
         for other in ("LSTM", "GRU"):
             signs = [compared(content, layer, other) for content in told.values()]
             counts = " / ".join(str(signs.count(sign)) for sign in (1, 0, -1))
@@ -108,14 +115,18 @@ def name_of(layer):
     named = {
         "Standardised-LSTM": STANDARDISED,
         "LayerNorm-LSTM": "LSTM behind LayerNormalization",
+        "AdamLSTM": "`AdamLSTM`, scale-free",
+        "RMSPropLSTM": "`RMSPropLSTM`, scale-free",
     }
-    return named.get(layer, f"`{layer}`")
+    return named.get(layer, f"`{layer.removeprefix('Default-')}`")
 
 
 def in_full(layer):
     """Return one of our layers with the option that the comparison gave it."""
     return (
-        f"{layer}(..., scale_free=True)" if CONTESTANTS[layer].arguments == OUTSIDE else layer
+        f"{layer}(..., scale_free=True)"
+        if CONTESTANTS[layer].arguments == OUTSIDE
+        else CONTESTANTS[layer].layer
     )
 
 
@@ -205,7 +216,7 @@ def cost(told):
             logs.append(math.log(both[0] / both[1]))
         ratios[layer] = math.exp(np.mean(logs))
     listed = [
-        f"`{layer}` {ratio:.1f}"
+        f"{name_of(layer)} {ratio:.1f}"
         for layer, ratio in sorted(ratios.items(), key=lambda pair: pair[1])
         if layer in ("GRU", "SimpleRNN", *of_source("ours"))
     ]
@@ -235,7 +246,8 @@ def in_short(told):
     yield (
         f"**Test data like that of training: {verdict}.** Over {len(told)} real sets, at equal "
         f"size and with a search for each layer, the mean rank of {name_of(plain)} is "
-        f"{ranks[plain]:.1f}, and that of `{ours}` {ranks[ours]:.1f}, of {len(ranks)} layers."
+        f"{ranks[plain]:.1f}, and that of `{in_full(ours)}` {ranks[ours]:.1f}, of "
+        f"{len(ranks)} layers."
     )
     for words, sets, means in situation_rows(told):
         if words.startswith("the gain falls"):
