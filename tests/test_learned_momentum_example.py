@@ -197,6 +197,34 @@ def test_numbers_of_the_page():
 
 
 @committed
+def test_sentences_of_the_page():
+    """What the page says of its tables in words."""
+    ends = {path.name: ends_of(path.name) for path in RESULTS.glob("*/")}
+    assert {len(scores) for of in ends.values() for scores in of.values()} == {5}
+
+    def ahead(name, arm, other):
+        sign = -1 if name in ("speech", "adding") else 1
+        return int((sign * (ends[name][arm] - ends[name][other]) > 0).sum())
+
+    for name in ("digits", "digits_permuted", "GunPoint", "speech"):
+        assert ahead(name, "gate", "fixed") >= 4 and ahead(name, "gate", "LSTM") >= 4
+        assert ahead(name, "spread", "gate") <= 1
+    for name in ("digits", "digits_permuted", "speech"):
+        assert ahead(name, "gate", "LSTM") == 5
+    worse = ends["ArrowHead"]["fixed"] - ends["ArrowHead"]["gate"]
+    assert 0 < worse.mean() < ends["ArrowHead"]["fixed"].std(ddof=1)
+    speech = {arm: scores.mean() for arm, scores in ends["speech"].items()}
+    assert speech["fixed"] < speech["fixed_louder"]
+    assert speech["unit_momentum"] < speech["unit_step_size"] < speech["fixed"]
+    learned = {arm: int((errors < 0.07).sum()) for arm, errors in ends["adding"].items()}
+    assert learned["unit"] == learned["unit_step_size"] == 4
+    assert learned["LSTM"] == 1 and learned["fixed"] == learned["gate"] == 0
+    assert ahead("adding", "unit", "gate") >= 4
+    scaled = {arm: errors.mean() for arm, errors in ends["adding_scaled"].items()}
+    assert min(scaled, key=scaled.get) == "rmsprop"
+
+
+@committed
 @pytest.mark.parametrize("name", sorted(path.name for path in RESULTS.glob("*/")))
 def test_what_the_reports_say_is_in_the_results(name):
     results = results_of(name)
