@@ -67,7 +67,7 @@ where to start, and the [glossary](../glossary.md) explains the words.
   [native kernel](../speed.md#the-native-kernel)). The plain layer of MCRM and NestedLSTM
   is an LSTM of as many parameters.
 - **An asterisk** marks a cost from another run, without the extra `cpu` and on a machine that
-  was not idle. There `DTRIV` has 784 steps and 170 units.
+  may have been busy. There `DTRIV` has 784 steps and 170 units.
 - **Use it for** follows from our runs of LSTM layers. On other cells we hardly compared rules.
 - **Each layer has a cell** (`MomentumLSTMCell`, ...) for `keras.layers.RNN` and
   `StackedRNNCells`.
