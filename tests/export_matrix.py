@@ -114,13 +114,14 @@ def surroundings():
 
 HEAD = """# Which exports work?
 
-`model.export` wrote each file, and the format's own runtime ran it. A file is equal if its
-outputs are those of `predict` to 1e-5, for Adam and RMSProp to 1e-4, on other inputs: at
-another batch and length where the file leaves these open. "Ours" counts the layers of this
-package and the ways to use them, "Keras" those of `keras.layers.LSTM`, `GRU` and `SimpleRNN`.
-[Deploy](deploy.md) has the commands.
+We wrote each file with `model.export`, and ran it in the format's own runtime on other inputs.
+Where the file leaves batch and length open, these inputs have another batch and length. A file
+is equal if its outputs are those of `predict` to 1e-5, for Adam and RMSProp to 1e-4.
 
-`python tests/export_matrix.py --table` makes this page of the files in tests/exports.
+"Ours" counts the layers of this package, in several ways to use them. "Keras" counts
+`keras.layers.LSTM`, `GRU` and `SimpleRNN`. [Deploy](deploy.md) has the commands.
+
+`python tests/export_matrix.py --table` writes this page from the files in tests/exports.
 """
 
 

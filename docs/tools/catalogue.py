@@ -17,10 +17,12 @@ FEATURES, UNITS = 10, 32
 NGUYEN = "[Nguyen et al. (2020)](../papers/momentumrnn.md)"
 LEZCANO = "[Lezcano-Casado (2019)](../papers/dtriv.md)"
 MOHAMED = "[Mohamed and Claudel (2018)](../papers/mcrm.md)"
+MONIZ = f"Moniz and Krueger (2017), in the form of {MOHAMED}"
 CODE = {
     NGUYEN: "<https://github.com/minhtannguyen/MomentumRNN>",
     LEZCANO: "<https://github.com/Lezcano/expRNN>",
     MOHAMED: "<https://github.com/abduallahmohamed/MCRM>",
+    MONIZ: "<https://github.com/abduallahmohamed/MCRM>",
 }
 FAMILIES = {
     "LSTM": ("LSTM layers", "They replace `keras.layers.LSTM`."),
@@ -28,41 +30,47 @@ FAMILIES = {
     "RNN": ("SimpleRNN layers", "They replace `keras.layers.SimpleRNN`."),
     "DTRIV": (
         "Orthogonal layers",
-        "The recurrent matrix stays orthogonal: [guide](../guides/orthogonal.md).",
+        "Their recurrent matrix is always orthogonal. [Orthogonal layers](../guides/orthogonal.md) "
+        "explains them.",
     ),
     "nested": (
         "Nested layers",
-        "The memory is a cell of its own: [guide](../guides/nested.md).",
+        "Their memory is a recurrent cell itself. [Nested layers](../guides/nested.md) explains "
+        "them.",
     ),
 }
 # When to use a layer, by its rule or its name; the pages that are named have the numbers.
 USE = {
-    "HeavyBall": "Inputs that change slowly, such as speech frames; few updates.",
-    "NAG": "Short sequences, no momentum to tune: its momentum tends to 1.",
-    "ScheduledRestart": "As NAG, on longer sequences.",
-    "Adam": "Few of many steps matter, as in adding; inputs of unknown scale.",
-    "RMSProp": "The first of ours to try: inputs of unknown scale, pixels, characters.",
-    "DTRIV": "The hidden state must last over many steps.",
-    "MCRM": "To repeat the paper. In our small budgets it led on no task.",
-    "NestedLSTM": "To repeat the paper. In our small budgets it led on no task.",
-    "any": "[A rule of your own](../guides/own_rule.md).",
+    "HeavyBall": "inputs that change slowly, such as speech frames; very few updates",
+    "NAG": "short sequences, since its momentum rises towards 1; it has none to tune",
+    "ScheduledRestart": "longer sequences, where NAG's momentum would come too near to 1",
+    "Adam": "tasks where few of many steps matter, such as adding; inputs of unknown scale",
+    "RMSProp": "inputs of unknown scale, pixels, characters; try it first among ours",
+    "DTRIV": "sequences whose hidden state must last over many steps",
+    "MCRM": "repeating the paper; in our small budgets it led on no task",
+    "NestedLSTM": "repeating the paper; in our small budgets it led on no task",
+    "any": "[your own rule](../guides/own_rule.md)",
 }
 HEAD = f"""# Catalogue of layers
 
 Equation, paper, states, parameters and cost of each layer. [Which layer?](which_layer.md) says
 where to start, and the [glossary](../glossary.md) explains the words.
 
-- **Each layer has a cell** (`MomentumLSTMCell`, ...) for `keras.layers.RNN` and
-  `StackedRNNCells`.
-- **Hyperparameters** are the arguments beside those of the Keras layer, by keyword only.
+- **Hyperparameters** are the arguments that the Keras layer does not have. Pass them by
+  keyword. The [reference](../reference/layers_lstm.md) explains them.
 - **States** are per sample, h first. The [slots](../glossary.md#slot) of the rule come last.
 - **Parameters** are counted with {FEATURES} features and {UNITS} units; in brackets those of
   the Keras layer that it replaces.
-- **Cost** is the time of a training step as a ratio to the plain layer (Keras's; on PyTorch
-  that of `torch.nn` where it has one), at 128 steps and 128 units on two CPU cores. Orthogonal
-  layers: 784 steps, 170 units. For MCRM and NestedLSTM the plain layer is `RNN(LSTMCell)` of as
-  many parameters. "With `cpu`" is with the [native kernel](../speed.md#the-native-kernel).
-- **Arguments** are in the [reference](../reference/layers_lstm.md).
+- **Cost** is the time of a training step, divided by that of the plain layer of the same
+  kind: Keras's, on PyTorch `torch.nn`'s. We measured it at 128 steps and 128 units on two idle
+  CPU cores, without and with the extra `cpu` (the
+  [native kernel](../speed.md#the-native-kernel)). The plain layer of MCRM and NestedLSTM
+  is an LSTM of as many parameters.
+- **An asterisk** marks a cost from another run, without the extra `cpu` and on a machine that
+  may have been busy. There `DTRIV` has 784 steps and 170 units.
+- **Use it for** follows from our runs of LSTM layers. On other cells we hardly compared rules.
+- **Each layer has a cell** (`MomentumLSTMCell`, ...) for `keras.layers.RNN` and
+  `StackedRNNCells`.
 """
 
 
@@ -103,7 +111,7 @@ def told(cls):
 def paper_of(name, cls):
     """Return the paper of a layer, or nothing where no paper has tried it."""
     if cls.family == "nested":
-        return MOHAMED
+        return MONIZ if name == "NestedLSTM" else MOHAMED
     if name in ("DTRIV", "RuleDTRIV"):
         return LEZCANO
     return None if cls.family == "GRU" else NGUYEN
@@ -119,10 +127,12 @@ def hyperparameters(cls):
     """Return the arguments that Keras's layer does not have, with their defaults."""
     theirs = inspect.signature(cls.keras_layer).parameters
     ours = inspect.signature(cls).parameters.values()
-    return ", ".join(argument(p) for p in ours if p.name not in theirs)
+    return ", ".join(argument(p, cls.needs_rule) for p in ours if p.name not in theirs)
 
 
-def argument(parameter):
+def argument(parameter, needs_rule):
+    if needs_rule and parameter.name == "rule":
+        return "`rule` (required)"
     if parameter.default is parameter.empty:
         return f"`{parameter.name}`"
     return f"`{parameter.name}={parameter.default!r}`"
@@ -158,20 +168,23 @@ def parameters(cls):
 
 
 def all_costs():
-    """Return the cost of each layer as text."""
-    plain, native = {}, {}
+    """Return the cost of each layer as text: from one run with and without the kernel.
+
+    Layers that it does not have are in another run, without the kernel.
+    """
+    other, without, native = {}, {}, {}
     for backend, title in BACKENDS.items():
         measured = results(f"cpu-{backend}.json")
         for case in ("main", "orthogonal"):
             for row in measured.get(case, {"layers": []})["layers"]:
-                plain.setdefault(row["layer"], {})[title] = first_baseline(row)
+                other.setdefault(row["layer"], {})[title] = first_baseline(row)
         rows = results("native.json").get(backend, {}).get("main", {"layers": {}})["layers"]
         for layer, row in rows.items():
+            without.setdefault(layer, {})[title] = row["ratio_without"]["median"]
             native.setdefault(layer, {})[title] = row["ratio"]["median"]
-    found = {layer: listed(ratios) for layer, ratios in plain.items()}
+    found = {layer: f"{listed(ratios)} *" for layer, ratios in other.items()}
     for layer, ratios in native.items():
-        text = f"with `cpu`: {listed(ratios)}"
-        found[layer] = f"{found[layer]}; {text}" if layer in found else text
+        found[layer] = f"{listed(without[layer])}; with `cpu`: {listed(ratios)}"
     return found
 
 
@@ -181,11 +194,10 @@ def results(name):
 
 
 def first_baseline(row):
-    """Return the ratio to the baseline of equal parameters, PyTorch's own, or Keras's."""
+    """Return the ratio to the plain layer: PyTorch's own, or Keras's."""
     baselines = row["baselines"]
-    equal = [b for b in baselines if b["layer"].endswith("(LSTMCell)")]
     own = [b for b in baselines if b["layer"].startswith("torch.nn.")]
-    return (equal or own or baselines)[0]["ratio"]["training"]["median"]
+    return (own or baselines)[0]["ratio"]["training"]["median"]
 
 
 def listed(ratios):

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # A first model
 #
-# We classify handwritten digits that are read row by row, with Keras's LSTM as the
-# baseline. The README's installation is enough: one backend and scikit-learn. Everything
-# here runs in seconds.
+# We classify handwritten digits, read row by row, with Keras's LSTM as the baseline. You
+# need one backend and scikit-learn, as [installed](install.md). Everything here runs in
+# seconds.
 #
 # ## 1. The data
 #
-# scikit-learn bundles 1,797 images of 8x8 pixels. A recurrent layer wants `(samples, time,
+# scikit-learn contains 1,797 images of 8x8 pixels. A recurrent layer reads `(samples, time,
 # features)`: here 8 time steps, one for each row, of 8 pixels.
 
 # %%
@@ -21,9 +21,10 @@ train, validation, test = slice(0, 1200), slice(1200, 1400), slice(1400, None)
 print(x[train].shape, y[train].shape)
 
 # %% [markdown]
-# ## 2. What scores a constant output?
+# ## 2. What does a constant output score?
 #
-# A model that always says the same digit. Anything useful must beat it by far.
+# A model that always gives the most frequent digit has this accuracy. Anything useful must
+# beat it by far.
 
 # %%
 print(round(np.bincount(y[test]).max() / len(y[test]), 2))
@@ -31,8 +32,8 @@ print(round(np.bincount(y[test]).max() / len(y[test]), 2))
 # %% [markdown]
 # ## 3. Train
 #
-# Our layers stand where `keras.layers.LSTM` stood. Same model, same optimizer, same
-# updates.
+# Put our layers in the place of `keras.layers.LSTM`. Model, optimizer and number of updates
+# stay the same.
 
 
 # %%
@@ -76,7 +77,7 @@ for name, model in models.items():
 
 # %% [markdown]
 # One seed says little: the order of close scores changes with the seed. Choose on
-# validation data, over several seeds; [`compare`](../guides/compare.md) does that for you.
+# validation data, over several seeds. [`compare`](../guides/compare.md) does that for you.
 #
 # ## 4. Test once
 #
@@ -89,7 +90,7 @@ print(f"test {accuracy(models[best], test):.2f}")
 # %% [markdown]
 # ## 5. Save, load, predict
 #
-# A saved file loads wherever `keras_momentum_rnn` is imported, on any backend.
+# Any program that imports `keras_momentum_rnn` can load a saved file, on any backend.
 
 # %%
 models["RMSPropLSTM"].save("digits.keras")

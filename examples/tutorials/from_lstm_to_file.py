@@ -1,8 +1,9 @@
 # %% [markdown]
 # # From a trained LSTM to ours, and to a file
 #
-# You have a trained model with `keras.layers.LSTM`. We convert it without a change of its
-# predictions, go on training with momentum, and write a file that runs without our package.
+# You have a trained model with `keras.layers.LSTM`. On this page we convert it without a
+# change in its predictions. Then we continue to train it with momentum, and write a file
+# that runs without our package.
 #
 # ## 1. A trained LSTM
 
@@ -36,11 +37,11 @@ difference = np.abs(ours.predict(x[1400:], verbose=0) - model.predict(x[1400:], 
 print(difference.max() < 1e-4)
 
 # %% [markdown]
-# ## 3. Go on with momentum
+# ## 3. Continue with momentum
 #
-# A momentum of 0.3 would raise the gain of a constant input to `step_size / (1 - 0.3)`. A
-# step size of 0.7 keeps it at 1, so that the trained weights still fit. Fine-tune at a
-# smaller learning rate.
+# Momentum multiplies a constant input by `step_size / (1 - momentum)`, its
+# [gain](../explain/gain.md). With momentum 0.3, a step size of 0.7 keeps the gain at 1, so
+# that the trained weights still fit. Fine-tune at a smaller learning rate.
 
 # %% within 0.1
 ours = from_keras(model, MomentumLSTM, momentum=0.3, step_size=0.7)
@@ -50,12 +51,14 @@ ours.fit(x[:1400], y[:1400], batch_size=64, epochs=3, verbose=0)
 print(f"after {ours.evaluate(x[1400:], y[1400:], verbose=0)[1]:.2f}")
 
 # %% [markdown]
-# Part of the gain comes from the further updates. To know how much, train the LSTM as long.
+# Part of the improvement comes from the further updates. To know how much, train the LSTM
+# for as many.
 #
 # ## 4. A model of Keras layers only
 #
-# Heavy ball, NAG and restart are filters of the input. `exact=True` writes them as Keras
-# layers in front of a plain LSTM: the model predicts the same and has none of our layers.
+# The rules of `MomentumLSTM`, `NAGLSTM` and `SRLSTM` are filters of the input. With
+# `exact=True`, `to_keras` puts such a filter, made of Keras layers, in front of a plain
+# LSTM. The model predicts the same and has none of our layers.
 
 # %%
 plain = to_keras(ours, exact=True)
@@ -67,9 +70,9 @@ print(any(type(layer).__module__.startswith("keras_momentum_rnn") for layer in p
 # %% [markdown]
 # ## 5. A file for another runtime
 #
-# Keras's own `export` writes it; our layers need no preparation. ONNX runs almost
-# everywhere. You need the extra `export`; from JAX, `jax2onnx` too. [Deploy](../deploy.md)
-# lists formats and backends.
+# Call Keras's own `export`; our layers need no preparation. ONNX files run almost
+# everywhere. You need the extra `export`, and on JAX also `jax2onnx`.
+# [Deploy](../deploy.md) lists formats and backends.
 
 # %% needs onnx, onnxruntime, onnxscript; not on jax
 import onnxruntime

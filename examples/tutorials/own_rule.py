@@ -1,10 +1,13 @@
 # %% [markdown]
 # # Your own rule, your own cell
 #
-# A [rule](../glossary.md#rule) replaces the input term `u_t = W x_t + b`. Implement `slots`
-# (what it remembers), `update` (one time step) and, where its arguments have other names
-# than its attributes, `get_config`. A [cell](../glossary.md#cell) is one step of a
-# recurrence. Each works with every one of the other.
+# A [rule](../glossary.md#rule) replaces the input term `u_t = W x_t + b` of a layer by a
+# [drive](../glossary.md#drive). A [cell](../glossary.md#cell) is one time step of a
+# recurrence. Every rule works with every cell.
+#
+# To write a rule, implement `slots` (what it remembers) and `update` (one time step). Keep
+# each argument of the constructor as an attribute of the same name; otherwise, implement
+# `get_config` too.
 #
 # ## 1. A rule
 
@@ -31,8 +34,9 @@ class Averaging(rules.Rule):
 
 
 # %% [markdown]
-# `width` is the width of the drive: 4 units for an LSTM, 3 for a GRU. The layer carries the
-# slot behind h and c, holds it where a step is masked, and saves the rule with the model.
+# `width` is the width of the drive: 4 times the units for an LSTM, 3 times for a GRU. The
+# layer carries the slot after its states h and c, keeps it unchanged at masked steps, and
+# saves the rule with the model. `layer.plan()` says how the layer runs: here by plain steps.
 
 # %%
 layer = RuleLSTM(32, rule=Averaging(0.8))
@@ -43,8 +47,8 @@ print(layer.plan().path)
 # %% [markdown]
 # ## 2. Check it
 #
-# Write the equation once more in NumPy, and compare. Here the drive of a constant input of
-# 1:
+# Write the equation once more in NumPy, and compare. Here we compare the drive for a
+# constant input of 1:
 
 # %%
 rule, slots, drive = Averaging(0.8), [np.zeros((1, 1))], []
@@ -56,11 +60,11 @@ print(np.allclose(drive, 1 - 0.8 ** np.arange(1, 4)))
 # %% [markdown]
 # ## 3. Faster: a linear rule
 #
-# Where the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `rules.LinearRule` and give
-# `coefficients`. Fast kernels then run it, too. `rules.ScaledRule` does the same for a
-# velocity over the root of a second moment. Both refuse an `update` of your own, which the
-# kernels would not see. `HeavyBall` is such a rule, and the average above is
-# `HeavyBall(0.8, 0.2)`:
+# If the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `rules.LinearRule` and implement
+# `coefficients`, which returns mu_t and s. Fast kernels then run your rule too.
+# `rules.ScaledRule` is the same for rules like Adam and RMSProp, which divide by the root of
+# a second moment. Both refuse an `update` of your own, which the kernels would not use.
+# `HeavyBall` is a linear rule, and the average above is `HeavyBall(0.8, 0.2)`:
 
 # %%
 same = RuleLSTM(32, rule=rules.HeavyBall(momentum=0.8, step_size=0.2))
@@ -71,8 +75,8 @@ print(float(keras.ops.max(keras.ops.abs(same(x) - layer(x)))) < 1e-5)
 # %% [markdown]
 # ## 4. A rule that learns
 #
-# A rule may create weights: give it a method `build(add_weight)`. This one learns its momentum.
-# The package has a more complete one, `rules.LearnedMomentum`
+# A rule may have weights: create them in a method `build(add_weight)`. This rule learns its
+# momentum. The package has a more complete one, `rules.LearnedMomentum`
 # ([does it help?](../learned_momentum.md)).
 
 
@@ -102,9 +106,9 @@ print([weight.name for weight in model.layers[0].trainable_weights])
 # %% [markdown]
 # ## 5. A cell of your own
 #
-# Say how many gates the drive has, build the weights, and write one step. This is the
-# minimal gated unit of Zhou et al. (2016): an update gate f and a candidate. As in Keras's
-# GRU, f multiplies the recurrent product.
+# Say how many gates the drive has, create the weights, and write one step. The example is
+# the minimal gated unit of Zhou et al. (2016): an update gate f and a candidate state. As
+# in Keras's GRU, f multiplies the recurrent product.
 
 # %%
 from keras import ops
@@ -153,7 +157,7 @@ class MGU(RuleLayer):
 
 
 # %% [markdown]
-# It takes every rule, yours too, and goes where recurrent layers go:
+# It takes every rule, also your own, and works wherever a recurrent layer does:
 
 # %%
 model = keras.Sequential(
