@@ -62,13 +62,19 @@ def found():
     return {name: every[name] for name in (names if len(names) >= ENOUGH else counted(every))}
 
 
+def series():
+    """Return the results on series to forecast: the first layers are through on them."""
+    every = read(RESULTS / "real_sequences", SEEDS)
+    return {name: every[name] for name in counted(every) if not of_classes(every[name])}
+
+
 def parts():
     """Return the texts by the names of their comments."""
     told = found()
     return {
         "study": "\n\n".join([summary(told), ranks_table(told)]),
         "situations": situations(told),
-        "levels": levels(told),
+        "levels": levels(series()),
         "cost": cost(told),
         "how_soon": soon(),
         "in_short": "\n".join(f"- {line}" for line in in_short(told)),
@@ -192,8 +198,6 @@ def levels(told):
     layers = [name for name in by_layer(told, list(told)) if name in FIRST]
     rows = []
     for name, content in told.items():
-        if of_classes(content):
-            continue
         before = content["settings"]["task"]["chance"]["loss"]
         cells = [f"{scores(content, layer).mean():.2g}" for layer in layers]
         rows.append([name, f"{before:.2g}", *cells])
