@@ -24,16 +24,17 @@ def from_keras(
 ) -> Any:
     """Copy a Keras layer, or a model with every such layer in it, into one of ours.
 
-    `MomentumLSTM` and its kin replace `keras.layers.LSTM`, each class what its `keras_layer`
-    names, in Sequential and Functional models, nested ones too, and in the wrappers
-    `Bidirectional` and `TimeDistributed`. Names, options, dtype policies, weights, seeds and
-    the states of stateful layers are kept; slots start at zero, an extra recurrent bias at
-    zero. At momentum 0 and step size 1 the copy computes what the original does.
+    `MomentumLSTM` replaces `keras.layers.LSTM`; each class replaces the Keras layer that its
+    `keras_layer` names. This works in Sequential and Functional models, also nested ones, and
+    in the wrappers `Bidirectional` and `TimeDistributed`. The copy keeps names, options, dtype
+    policies, weights, seeds and the states of stateful layers. Slots and an extra recurrent
+    bias start at zero. At momentum 0 and step size 1 the copy computes what the original does.
 
-    The original is not touched. Its loss, optimizer and metrics are not carried over: compile
-    the copy before training it. With `return_state` a layer called alone, or last in a
-    Sequential model, returns its slots too; within a Functional model they are left out.
-    Subclasses of the Keras layer, and layers made inside a user's own layer, stay as they are.
+    The original does not change. The copy has no loss, optimizer or metrics: compile it before
+    you train it. With `return_state` a layer called alone, or last in a Sequential model,
+    returns its slots too; within a Functional model they are left out. Subclasses of the Keras
+    layer, a `keras.layers.RNN` of cells, and layers made inside your own layer stay as they
+    are.
 
     Args:
         layer_or_model: a Keras layer of the class `layer_class.keras_layer`, a wrapper of it,

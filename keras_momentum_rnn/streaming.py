@@ -65,17 +65,17 @@ PREFIX = "state"
 def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras.Model:
     """Return a model of one time step, for streams.
 
-    It gives, step by step, what `predict` gives for the sequence so far: an output that has a
-    time axis loses it, any other is that of the sequence up to this step. It is a Keras model
-    like any other, exports to every format, and is a copy: training the original does not
-    change it. The matrix of an orthogonal layer is computed here, once.
+    Step by step it gives what `predict` gives for the sequence so far. An output that has a
+    time axis loses it; any other is that of the sequence up to this step. The result is a Keras
+    model like any other and exports to every format. It is a copy: training the original does
+    not change it. The matrix of an orthogonal layer is computed here, once.
 
     Args:
         model: a built Sequential or Functional model. The second axis of each input is time.
             Its recurrent layers go forwards.
         constant_inputs: names of inputs without a time axis, such as an embedding of the
-            speaker, which every step gets whole. They may join what has no time axis, so come
-            in behind a recurrent layer with `return_sequences=False`. Defaults to none.
+            speaker, which every step gets whole. They may only join tensors without a time
+            axis, so after a recurrent layer with `return_sequences=False`. Defaults to none.
 
     Returns:
         A `keras.Model`. Inputs: those of `model` without their time axis, then the states of
@@ -86,7 +86,7 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,
             `go_backwards`, a convolution or attention over time; if a recurrent layer takes
             its initial state from the graph; if there is no recurrent layer; if a constant
-            input is no input of the model; or if the name of an input begins as a state's.
+            input is no input of the model; or if the name of an input begins with `state_`.
 
     Example:
 

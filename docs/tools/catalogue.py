@@ -30,13 +30,13 @@ FAMILIES = {
     "RNN": ("SimpleRNN layers", "They replace `keras.layers.SimpleRNN`."),
     "DTRIV": (
         "Orthogonal layers",
-        "Their recurrent matrix is always orthogonal. [Orthogonal layers](../guides/orthogonal.md) "
-        "explains them.",
+        "Their recurrent matrix is always orthogonal. "
+        "[Orthogonal layers](../guides/orthogonal.md) explains them.",
     ),
     "nested": (
         "Nested layers",
-        "Their memory is a recurrent cell itself. [Nested layers](../guides/nested.md) explains "
-        "them.",
+        "Their memory is a recurrent cell itself. "
+        "[Nested layers](../guides/nested.md) explains them.",
     ),
 }
 # When to use a layer, by its rule or its name; the pages that are named have the numbers.

@@ -23,8 +23,8 @@ print(x[train].shape, y[train].shape)
 # %% [markdown]
 # ## 2. What does a constant output score?
 #
-# A model that always gives the most frequent digit has this accuracy. Anything useful must
-# beat it by far.
+# A model that always gives the most frequent digit has this accuracy. A useful model
+# must be clearly better.
 
 # %%
 print(round(np.bincount(y[test]).max() / len(y[test]), 2))

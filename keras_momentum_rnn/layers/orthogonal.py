@@ -97,8 +97,7 @@ class RuleDTRIV(RuleLayer):
 
     Raises:
         ValueError: if an argument is out of its range, with the range and the value in the
-            message, or is
-            one of SimpleRNN that has no meaning here.
+            message, or if it is an argument of SimpleRNN that has no meaning here.
 
     Weights: `cell.kernel` W `(features, units)`, `cell.skew`, S packed, over
     `recurrent_lr_multiplier` and less `cell.skew_origin`; `cell.modrelu_bias` b_m and

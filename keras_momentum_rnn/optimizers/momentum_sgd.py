@@ -35,17 +35,17 @@ class MomentumSGD(keras.optimizers.Optimizer):
     y_{t+1} = y_t - learning_rate grad f(y_t) + mu_{t+1} v_{t+1}
     ```
 
-    At its end `fit` calls `finalize_variable_values`, which lands them on w.
+    At its end `fit` calls `finalize_variable_values`, which sets them to w.
 
     `optimizer.momentum = 0.99` takes effect in a compiled step too, at the next velocity. With
     `nesterov=True` that is one update later than without, since the look-ahead of the next
     gradient has been made. (Half-precision policies wrap the optimizer: there it is
     `optimizer.inner_optimizer`.)
 
-    Checkpoints of a running `fit` hold y: training goes on from them exactly, and before they
-    are used `finalize_variable_values(model.trainable_variables)` gives w. Between two calls
-    of `fit` the variables hold w, and the first gradient of the second is taken there, unless
-    `resume_variable_values` restores y:
+    Checkpoints of a running `fit` hold y: training continues from them exactly. Before you use
+    such a model, call `finalize_variable_values(model.trainable_variables)`, which gives w.
+    Between two calls of `fit` the variables hold w. The second call takes its first gradient
+    there, unless `resume_variable_values` restores y:
 
     ```python
     keras.callbacks.LambdaCallback(

@@ -60,7 +60,7 @@ def mnist(
     permute: bool = False,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """MNIST, row by row: 784 steps. `pmnist` is the same with `permute=True`.
+    """MNIST, one pixel a step, row by row: 784 steps. `pmnist` has `permute=True`.
 
     The papers' task (MomentumRNN section 3.1, MCRM section 4). The 10,000 test images are for
     test, and the last sixth of the 60,000 training images for validation. Pixels are in [0, 1].
