@@ -59,6 +59,11 @@ class Contestant:
         }
 
 
+def titled(layer):
+    """Return the name of a contestant or a reference line in tables and pictures."""
+    return TITLES.get(layer, layer)
+
+
 def plain(layer, **more):
     return Contestant(layer, source="plain", **more)
 
@@ -83,6 +88,14 @@ CONTESTANTS = {
     "MomentumDTRIV": Contestant("MomentumDTRIV"),
     "MCRM": Contestant("MCRM"),
     "NestedLSTM": Contestant("NestedLSTM"),
+}
+# How tables and pictures call them, where the name of a run would mislead: in a call,
+# AdamLSTM is the default form.
+TITLES = {
+    "AdamLSTM": "AdamLSTM, scale-free",
+    "RMSPropLSTM": "RMSPropLSTM, scale-free",
+    "Default-AdamLSTM": "AdamLSTM",
+    "Default-RMSPropLSTM": "RMSPropLSTM",
 }
 # Classifiers and regressors without a recurrence, as lines to compare with.
 REFERENCES = ("linear", "MiniRocket")

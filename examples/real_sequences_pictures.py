@@ -1,7 +1,7 @@
 """The pictures of the comparison on real sequences."""
 
 import numpy as np
-from contestants import CONTESTANTS
+from contestants import CONTESTANTS, titled
 from matplotlib.figure import Figure
 
 from keras_momentum_rnn.presentation import BLUE, COLORS, VERMILION, tidy
@@ -22,14 +22,16 @@ def rank_picture(ranks, spread, sets):
         axes.plot(ranks[name], place, "o", color=color)
     first = min(ranks.values())
     axes.axvspan(first, first + spread, color="0.93", zorder=0)
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), map(titled, names))
     axes.set_xlabel(
         f"mean rank over {sets} sets, 1 is best; blue ours, red plain\n"
         f"grey: not told apart from the first (critical difference {spread:.1f}, Nemenyi, 5 %)"
     )
     apart = sum(rank > first + spread for rank in ranks.values())
     told = f"{apart} of {len(ranks) - 1} others are" if apart else "no other is"
-    axes.set_title(f"{names[-1]} ranks first; {told} clearly worse", loc="left", fontsize=10)
+    axes.set_title(
+        f"{titled(names[-1])} ranks first; {told} clearly worse", loc="left", fontsize=10
+    )
     tidy(axes)
     return figure
 
@@ -47,7 +49,7 @@ def gain_picture(found):
             before = [run["test"]["accuracy"] for run in runs]
             after = [run["perturbed"][CHANGE]["accuracy"] for run in runs]
             kept.setdefault(layer, []).append(np.mean(after))
-            label = None if layer in labelled else layer
+            label = None if layer in labelled else titled(layer)
             labelled.add(layer)
             axes.plot([np.mean(before), np.mean(after)], [height] * 2, color=color, alpha=0.4)
             axes.plot(np.mean(before), height, "o", color=color, fillstyle="none")
@@ -60,7 +62,7 @@ def gain_picture(found):
         "test accuracy with all inputs divided by 4 (diamonds; dots: seeds)\n"
         "circles: with the inputs as they were; grey: the most frequent class"
     )
-    told = [f"{layer} {np.mean(kept[layer]):.2f}" for layer in TITLE if layer in kept]
+    told = [f"{titled(layer)} {np.mean(kept[layer]):.2f}" for layer in TITLE if layer in kept]
     axes.set_title(f"At a quarter of the gain: {', '.join(told)}", loc="left", fontsize=10)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     tidy(axes)

@@ -208,11 +208,11 @@ def how(found, command):
         f"update) for at most {told['epochs at most'] * updates_of(content):,} updates; the "
         "model of the best validation loss was tested once. Inputs are standardised by the "
         "training samples; Standardised-LSTM gets each sequence standardised on its own. In "
-        "AdamLSTM and RMSPropLSTM the bias stands outside the rule (`use_bias=False`, "
-        "`use_recurrent_bias=True`); Default-AdamLSTM and Default-RMSPropLSTM are the layers "
-        "with their default bias. LayerNorm-LSTM has no part in sets of one channel, where "
-        "LayerNormalization gives 0. linear and MiniRocket train on training and validation "
-        "samples. Seconds are of one processor core, compilation included.\n\n"
+        "the scale-free forms the bias stands outside the rule (`scale_free=True`); in results "
+        "and commands these are AdamLSTM and RMSPropLSTM, and those with the default bias are "
+        "Default-AdamLSTM and Default-RMSPropLSTM. LayerNorm-LSTM has no part in sets of one "
+        "channel, where LayerNormalization gives 0. linear and MiniRocket train on training "
+        "and validation samples. Seconds are of one processor core, compilation included.\n\n"
         + ", ".join(f"{name} {value}" for name, value in versions.items())
         + ".\n\n```sh\n"
         + "\n".join(

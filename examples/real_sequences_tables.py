@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from contestants import CONTESTANTS, REFERENCES
+from contestants import CONTESTANTS, REFERENCES, titled
 from perturbations import PERTURBATIONS
 from ranks import LEVEL, against, pairwise, smallest_p
 from real_sequences_scores import (
@@ -32,7 +32,7 @@ def shown(content, layer, change=None, named=True):
         return ""
     found = scores(content, layer, change)
     told = f"{found.mean():.3f} ± {found.std(ddof=1):.3f}"
-    return f"{layer} {told}" if named else told
+    return f"{titled(layer)} {told}" if named else told
 
 
 def best_table(found):
@@ -52,7 +52,7 @@ def tests(found, sets):
     table, ranks = by_layer(found, sets), ranked(found, sets)
     rows = []
     for layer, rank in ranks.items():
-        row = [layer, f"{rank:.1f}"]
+        row = [titled(layer), f"{rank:.1f}"]
         for baseline in BASELINES:
             if layer == baseline:
                 row += ["", ""]
@@ -69,7 +69,7 @@ def tests(found, sets):
         "p: Wilcoxon's signed-rank test over the sets, with Holm's correction for the number "
         "of layers."
     )
-    if missing := [layer for layer in CONTESTANTS if layer not in table]:
+    if missing := [titled(layer) for layer in CONTESTANTS if layer not in table]:
         note += f" Not ranked, since they lack some of these sets: {', '.join(missing)}."
     return f"{note}\n\n{markdown_table(head, rows)}\n\n{all_pairs(table)}"
 
@@ -79,7 +79,7 @@ def all_pairs(table):
     found = pairwise(table)
     sets = len(next(iter(table.values())))
     told = [
-        f"{better} over {worse} (p {p:.2g})"
+        f"{titled(better)} over {titled(worse)} (p {p:.2g})"
         for (better, worse), p in sorted(found.items(), key=lambda item: item[1])
         if p <= LEVEL
     ]
@@ -115,7 +115,9 @@ def cost_table(found, sets):
                     np.median([value(r) for r in of if r["best_epoch"]]) for of in (runs, base)
                 ]
                 ratios[name].append(both[0] / both[1])
-        rows.append([layer, *(f"{np.exp(np.mean(np.log(r))):.2f}" for r in ratios.values())])
+        rows.append(
+            [titled(layer), *(f"{np.exp(np.mean(np.log(r))):.2f}" for r in ratios.values())]
+        )
     head = ["layer", "units", "parameters", "seconds an update", "updates to the best model"]
     return (
         f"Ratios to LSTM, the geometric mean over {len(sets)} sets. Seconds are "
@@ -138,7 +140,7 @@ def soon_table(found, layers):
     return (
         "Updates until the validation loss is as low as the LSTM's best (the median of its "
         "seeds): the median over seeds, and how many came so far.\n\n"
-        f"{markdown_table(['set', *layers], rows)}"
+        f"{markdown_table(['set', *map(titled, layers)], rows)}"
     )
 
 
@@ -161,7 +163,7 @@ def mean_robustness(found, sets, layers):
                 continue
             values = [scores(found[name], layer, change).mean() for name in named]
             cells.append(f"{np.mean(values):.3f}")
-        rows.append([layer, *cells])
+        rows.append([titled(layer), *cells])
     head = ["layer", "unchanged", *PERTURBATIONS]
     return (
         f"Mean test accuracy over {len(named)} sets of classes:\n\n{markdown_table(head, rows)}"
@@ -171,7 +173,7 @@ def mean_robustness(found, sets, layers):
 def robustness(name, content):
     """Return the scores of all layers with changed inputs, a table."""
     rows = [
-        [layer, shown(content, layer, named=False)]
+        [titled(layer), shown(content, layer, named=False)]
         + [shown(content, layer, change, named=False) for change in PERTURBATIONS]
         for layer in content["layers"]
     ]
@@ -190,7 +192,7 @@ def set_table(name, content):
         numbers = ", ".join(f"{n} {number(v)}" for n, v in given.items() if v != "")
         rows.append(
             [
-                layer,
+                titled(layer),
                 str(setup.get("units", "")),
                 f"{runs[0]['parameters']:,}" if runs[0]["parameters"] else "",
                 shown(content, layer, named=False),

@@ -15,7 +15,7 @@ if (examples := str(ROOT / "examples")) not in sys.path:
     sys.path.append(examples)
 
 import how_soon_report
-from contestants import CONTESTANTS, OUTSIDE
+from contestants import CONTESTANTS, OUTSIDE, titled
 from ranks import LEVEL, pairwise
 from real_sequences_report import finding
 from real_sequences_scores import (
@@ -121,10 +121,9 @@ def name_of(layer):
     named = {
         "Standardised-LSTM": STANDARDISED,
         "LayerNorm-LSTM": "LSTM behind LayerNormalization",
-        "AdamLSTM": "`AdamLSTM`, scale-free",
-        "RMSPropLSTM": "`RMSPropLSTM`, scale-free",
     }
-    return named.get(layer, f"`{layer.removeprefix('Default-')}`")
+    called, *form = titled(layer).split(", ")
+    return named.get(layer, ", ".join([f"`{called}`", *form]))
 
 
 def in_full(layer):
@@ -262,5 +261,6 @@ def in_short(told):
                 f"{means['LSTM']:.2f} with `LSTM`, {means['GRU']:.2f} with `GRU`, "
                 f"{means[plain]:.2f} with {name_of(plain)}."
             )
-    for line in soon().splitlines():
+    lines = soon().splitlines()
+    for line in dict.fromkeys([*lines[:1], *lines[-1:]]):  # the shortest and the longest
         yield f"**Updates to learn to add**, {line.removeprefix('- ')}"
