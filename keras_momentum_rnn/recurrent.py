@@ -224,7 +224,8 @@ class RuleLayer(keras.layers.RNN):
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
-        if exported:
+        if exported or not cell.is_half:
+            # They may come in half precision or as integers, and Keras casts nothing here.
             # While JAX exports to ONNX, `Masking` returns float64.
             sequences = cell.to_slot_dtype(sequences)
         if self.go_backwards:
