@@ -111,7 +111,7 @@ def test_velocity_does_not_stall_in_half_precision(policy, stateful):
     np.testing.assert_allclose(v, 60, rtol=1e-4)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
 def test_counter_does_not_stop_at_256(policy):
     layer = kmr.NAGLSTM(
         2,
