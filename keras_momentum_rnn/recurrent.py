@@ -176,11 +176,12 @@ class RuleLayer(keras.layers.RNN):
     @states.setter
     def states(self, states: Any) -> None:
         # Keras's own variables follow the dtype policy: they would be rounded wherever they
-        # are read, and on PyTorch `assign` would write into the rounded copy.
+        # are read, and on PyTorch `assign` would write into the rounded copy. In the policies
+        # "float16" and "bfloat16" they would be stored rounded.
         if states is not None:
             states = [
                 keras.Variable(
-                    ops.zeros(state.shape, dtype=self.variable_dtype),
+                    ops.zeros(state.shape, dtype=self.cell.slot_dtype),
                     trainable=False,
                     autocast=False,
                     name="rnn_state",
@@ -224,7 +225,8 @@ class RuleLayer(keras.layers.RNN):
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
-        if exported:
+        if exported or not cell.is_half:
+            # They may come in half precision or as integers, and Keras casts nothing here.
             # While JAX exports to ONNX, `Masking` returns float64.
             sequences = cell.to_slot_dtype(sequences)
         if self.go_backwards:

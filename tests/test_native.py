@@ -249,6 +249,18 @@ def test_a_state_that_is_changed_does_not_reach_the_gradient():
     assert np.array_equal(*gradients)
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="a checkpoint of PyTorch")
+def test_a_checkpoint_computes_the_same_gradients():
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    layer = pair(kmr.AdamLSTM, (3, 9, 5), units=16)[0]
+    x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+    kept, again = layer(x)[0], checkpoint(layer, x, use_reentrant=False)[0]
+    gradients = [torch.autograd.grad(outputs.sum(), x)[0] for outputs in (kept, again)]
+    assert np.array_equal(*map(array, gradients))
+
+
 def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
     layer, step = pair(kmr.AdamLSTM, (3, 9, 5))
     x = normal(np.random.default_rng(0), 3, 9, 5)

@@ -9,6 +9,7 @@ from masks import MASKS
 from reference import rule_step
 from speed import slow_if_compiled
 
+import keras_momentum_rnn as kmr
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.recurrent import RuleLayer
@@ -148,3 +149,38 @@ def test_bad_arguments_are_named():
         SLSTM(0, rule=rules.NAG())
     with pytest.raises(ValueError, match=r"`rule`.*Received: rule=None"):
         SLSTM(3)
+
+
+class HalvedCell(kmr.cells.RuleRNNCell):
+    """An Elman cell whose new h is half as long."""
+
+    def recurrence(self, training=False, weights=None):
+        step = super().recurrence(training, weights)
+        return lambda drive, states: [0.5 * h for h in step(drive, states)]
+
+
+class LimitedCell(kmr.cells.RuleRNNCell):
+    """An Elman cell whose drive ends at 0.1."""
+
+    def apply_rule(self, u, slots):
+        drive, slots = super().apply_rule(u, slots)
+        return ops.minimum(drive, 0.1), slots
+
+
+@pytest.mark.parametrize("of_user", [HalvedCell, LimitedCell])
+def test_a_step_that_is_overridden_runs(of_user):
+    class Layer(kmr.RuleRNN):
+        cell_class = of_user
+
+    rng = np.random.default_rng(0)
+    x = normal(rng, 2, TIME, FEATURES)
+    layer = Layer(UNITS, rule=rules.HeavyBall())
+    layer.build(x.shape)
+    randomise(layer, rng)
+    cell = of_user(UNITS, rule=rules.HeavyBall())
+    in_steps = keras.layers.RNN(cell)
+    in_steps.build(x.shape)
+    cell.set_weights(layer.cell.get_weights())
+    for training in (False, True):
+        assert_close(array(layer(x, training=training)), array(in_steps(x)))
+    assert layer.plan(training=True).path in ("step", "filter")

@@ -330,6 +330,25 @@ def test_own_linear_rule_takes_the_fused_path():
     assert_close(run(fused, x)[0], run(step, x)[0], tolerance=1e-6)
 
 
+class Mean(kmr.rules.LinearRule):
+    """The mean of the inputs so far: its step size falls with the momentum's rise."""
+
+    counts = True
+
+    def coefficients(self, t):
+        return t / (t + 1), 1 / (t + 1)
+
+
+@pytest.mark.parametrize("time", [9, CHUNK + 1])
+def test_a_step_size_that_changes_is_followed(time, device):
+    x = normal(np.random.default_rng(0), 2, time, 3)
+    fast, step = (kmr.RuleLSTM(4, rule=Mean(), use_cudnn=u) for u in ("auto", False))
+    fast.build(x.shape)
+    step.build(x.shape)
+    step.set_weights(fast.get_weights())
+    assert_close(run(fast, x, training=True)[0], run(step, x)[0], tolerance=1e-6)
+
+
 def test_a_rule_without_momentum_runs_on_every_device(device):
     x = normal(np.random.default_rng(0), 2, 9, 3)
     plain, step = (

@@ -18,6 +18,23 @@ from keras_momentum_rnn.arguments import (
 from keras_momentum_rnn.exports import traced_by_torch
 from keras_momentum_rnn.rules import Rule
 
+# Methods of one step that fast paths do not call, or not all of them.
+OF_THE_DRIVE = {"projection", "apply_rule", "step_from_input", "step_from_projection"}
+OF_A_STEP = {*OF_THE_DRIVE, "recurrence", "recurrent_product", "recurrent_weights"}
+
+
+def overrides(cls, methods, declaration):
+    """Return whether a class has one of some methods from below the class with `declaration`.
+
+    Then the declaration is of another step than its own.
+    """
+    for base in cls.__mro__:
+        if declaration in vars(base):
+            return False
+        if methods & vars(base).keys():
+            return True
+    return False
+
 
 class RuleCell:
     """Mixin of a recurrent cell: one step is project, then rule, then recurrence.
@@ -31,6 +48,9 @@ class RuleCell:
     as wide as h the drive is. Any other cell extends `keras.layers.Layer`, creates `kernel`,
     `bias` and its other weights in `build`, and implements `own_states` and, where the drive
     is not `gates` times as wide as h, `drive_width`. Both kinds implement `recurrence`.
+
+    A subclass of a cell may override methods of its step. It then runs step by step, unless it
+    also says which fast paths serve it: `recurrence_name`, `drive_from_input`.
     """
 
     keras_cell: ClassVar[type[keras.layers.Layer] | None] = None
@@ -55,6 +75,11 @@ class RuleCell:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # Fast paths would run the step that it overrides.
+        if overrides(cls, OF_A_STEP, "recurrence_name"):
+            cls.recurrence_name = None
+        if overrides(cls, OF_THE_DRIVE, "drive_from_input"):
+            cls.drive_from_input = False
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
         delegate(cls, rule_parameters(cls.rule_class), "rule")
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from keras import ops
+
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 from keras_momentum_rnn.rules import Identity
 
@@ -139,6 +142,8 @@ def call_of(cell, training, **call):
 
 def kind_of(rule):
     """Return the kind of a rule, see `Call`."""
+    if rule.linear and step_size_changes(rule):
+        return "other"
     if rule.linear and rule.shared:
         return "linear"
     if rule.linear and not rule.counts:
@@ -147,6 +152,14 @@ def kind_of(rule):
         return "scaled"
     # A subclass of it may do anything.
     return "none" if type(rule) is Identity else "other"
+
+
+def step_size_changes(rule):
+    """Return whether the step size of a linear rule, too, depends on the number of the step."""
+    if not rule.counts or rule.learns:
+        return False
+    _, s = rule.coefficients(ops.ones((1, 1)))
+    return len(np.shape(s)) > 0
 
 
 def choose(call):

@@ -158,9 +158,10 @@ def refuse_another_step(cls, base, instead, names=("update", "update_factored", 
 class LinearRule(Rule):
     """A rule whose drive is linear in the inputs: `v_t = mu_t v_{t-1} + s u_t`, `g_t = v_t`.
 
-    A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. Its
-    slots are v and, where it counts, t. Where mu_t and s are vectors, one number for each of
-    the drive, it sets `shared` to False, and does not count.
+    A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. If s does,
+    too, the rule runs step by step. Its slots are v and, where it counts, t. Where mu_t and s
+    are vectors, one number for each of the drive, it sets `shared` to False, and does not
+    count.
 
     Example:
 

@@ -38,7 +38,9 @@ class NativeCell(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *d_results):
         count = len(kernel.Kept._fields)
-        kept, inputs = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        # Read once: a checkpoint would compute them again for a second reading, and refuses.
+        saved = ctx.saved_tensors
+        kept, inputs = saved[:count], saved[count:]
         if torch.is_grad_enabled():
 
             def run(*inputs):
