@@ -10,7 +10,7 @@ from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
-from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.cells.base import RuleCell, overrides
 from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
@@ -63,6 +63,12 @@ class RuleLayer(keras.layers.RNN):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         cell_class = self.chosen_cell()
+        if overrides(cell_class, {"call"}, "own_states"):
+            raise TypeError(
+                f"{type(self).__name__} does not run the `call` of its cell: override "
+                "`recurrence` or `apply_rule`, or give the cell to keras.layers.RNN. "
+                f"Received: a cell class with a `call` of its own, {cell_class.__name__}"
+            )
         arguments = bound(type(self), self.keras_layer, cell_class, args, kwargs)
         use_cudnn = "auto"
         if takes_use_cudnn(self.keras_layer):

@@ -10,7 +10,7 @@ from reference import rule_step
 from speed import slow_if_compiled
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn import rules
+from keras_momentum_rnn import convert, rules
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.recurrent import RuleLayer
 
@@ -184,3 +184,18 @@ def test_a_step_that_is_overridden_runs(of_user):
     for training in (False, True):
         assert_close(array(layer(x, training=training)), array(in_steps(x)))
     assert layer.plan(training=True).path in ("step", "filter")
+    # Keras's layer would run the step that is overridden.
+    with pytest.raises(ValueError, match="no Keras counterpart"):
+        convert.to_keras(layer)
+
+
+def test_a_cell_with_a_call_of_its_own_is_refused():
+    class OfUser(kmr.cells.RuleRNNCell):
+        def call(self, inputs, states, training=False):
+            return super().call(2 * inputs, states, training)
+
+    class Layer(kmr.RuleRNN):
+        cell_class = OfUser
+
+    with pytest.raises(TypeError, match=r"does not run the `call`.*OfUser"):
+        Layer(UNITS, rule=rules.HeavyBall())

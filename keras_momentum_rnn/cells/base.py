@@ -75,9 +75,10 @@ class RuleCell:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Fast paths would run the step that it overrides.
+        # Fast paths and Keras's layers would run the step that it overrides.
         if overrides(cls, OF_A_STEP, "recurrence_name"):
             cls.recurrence_name = None
+            cls.extends_keras_cell = False
         if overrides(cls, OF_THE_DRIVE, "drive_from_input"):
             cls.drive_from_input = False
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
