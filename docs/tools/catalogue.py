@@ -42,10 +42,10 @@ FAMILIES = {
 # When to use a layer, by its rule or its name; the pages that are named have the numbers.
 USE = {
     "HeavyBall": "inputs that change slowly, such as speech frames; very few updates",
-    "NAG": "short sequences, since its momentum rises towards 1; it has none to tune",
-    "ScheduledRestart": "longer sequences, where NAG's momentum would come too near to 1",
+    "NAG": "long series of one channel with few examples; its momentum rises towards 1",
+    "ScheduledRestart": "sequences where NAG's momentum would come too near to 1",
     "Adam": "tasks where few of many steps matter, such as adding; inputs of unknown scale",
-    "RMSProp": "inputs of unknown scale, pixels, characters; try it first among ours",
+    "RMSProp": "inputs of unknown scale, pixels, characters",
     "DTRIV": "sequences whose hidden state must last over many steps",
     "MCRM": "repeating the paper; in our small budgets it led on no task",
     "NestedLSTM": "repeating the paper; in our small budgets it led on no task",
