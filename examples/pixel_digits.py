@@ -71,7 +71,7 @@ def parse(argv):
     add("--permute", action="store_true", help="read the pixels in one fixed random order")
     add("--layers", nargs="+", choices=known, default=LAYERS, help="what to compare")
     add("--units", type=positive(int), default=32, help="width of each layer")
-    add("--epochs", type=positive(int), default=15, help="passes over the training images")
+    add("--epochs", type=positive(int), default=80, help="passes over the training images")
     add("--seeds", type=positive(int), default=2, help="how many runs of each layer")
     add("--batch-size", type=positive(int), default=64, help="images per update")
     add("--learning-rate", type=positive(float), default=2e-3, help="of RMSprop")

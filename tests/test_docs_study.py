@@ -29,6 +29,15 @@ def test_sentences_on_the_study(study):
     # "Start with Keras's `GRU` and our `MomentumRNN`"
     assert next(name for name in ranks if name in study.of_source("plain")) == "GRU"
     assert next(name for name in ranks if name in study.of_source("ours")) == "MomentumRNN"
+    lstms = [
+        "NAGLSTM",
+        "Default-RMSPropLSTM",
+        "LSTM",
+        "Default-AdamLSTM",
+        "SRLSTM",
+        "MomentumLSTM",
+    ]
+    assert [name for name in ranks if name in lstms] == lstms  # the page on the paper says so
     assert not study.clear_pairs(told)[1]  # "No difference is statistically clear"
     contents = study.chosen_sets(told, None)
     plain, changed = (study.mean_accuracies(contents, c) for c in (None, "gain 1/4"))
