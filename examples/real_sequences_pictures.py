@@ -63,7 +63,7 @@ def gain_picture(found):
         "circles: with the inputs as they were; grey: the most frequent class"
     )
     told = [f"{titled(layer)} {np.mean(kept[layer]):.2f}" for layer in TITLE if layer in kept]
-    axes.set_title(f"At a quarter of the gain: {', '.join(told)}", loc="left", fontsize=10)
+    axes.set_title(f"At a quarter of the gain:\n{'; '.join(told)}", loc="left", fontsize=10)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     tidy(axes)
     return figure
@@ -88,8 +88,10 @@ def progress_picture(found):
             best = np.sort(best)
             share = np.arange(1, len(best) + 1) / len(best)
             axes.step([*best, limit], [*share, 1], where="post", color=color)
-            place = (best[len(best) // 2], 0.5 if source == "ours" else 0.35)
-            axes.annotate(source, place, (5, 0), textcoords="offset points", color=color)
+            # Above the upper line, below the lower one.
+            height, offset = (0.5, (6, -12)) if source == "ours" else (0.65, (-30, 6))
+            place = (best[int(height * len(best))], height)
+            axes.annotate(source, place, offset, textcoords="offset points", color=color)
     axes.set_xlim(0, limit)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("updates, up to the most that a run may make")

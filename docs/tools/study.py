@@ -42,6 +42,7 @@ ENOUGH = 10
 ONE, SEVERAL = "one channel", "several channels"
 # Steps from which a series of one channel counts as long.
 LONG = 150
+ON_LONG = ("LSTM", "GRU", "Standardised-LSTM", "NAGLSTM")
 # What may change, the change's name, and on which sets it is told.
 SITUATIONS = (
     ("nothing changes", None, None),
@@ -206,9 +207,6 @@ def long_series():
         and content["settings"]["task"]["steps"] >= LONG
         and all(layer in content["layers"] for layer in ON_LONG)
     }
-
-
-ON_LONG = ("LSTM", "GRU", "Standardised-LSTM", "NAGLSTM")
 
 
 def leads(content, layer):
