@@ -22,6 +22,7 @@ from keras_momentum_rnn.experiments.processes import Process
 BACKEND = keras.config.backend()
 # Two devices are set up before the backend starts; on PyTorch two processes are started.
 TWO = """
+import pathlib
 import sys
 if sys.argv[1] == "tensorflow":
     import tensorflow as tf
@@ -33,6 +34,9 @@ devices.start(2, __file__, sys.argv[1:])
 from test_devices import compared
 found = compared(sys.argv[2], sys.argv[3], 2)
 assert (found is None) == (not devices.this_process(2).first)
+# One that outlives Python may abort the process.
+threads = [file.read_text() for file in pathlib.Path("/proc/self/task").glob("*/comm")]
+assert not [name for name in threads if "gloo" in name], threads
 """
 TEXT = "the more the merrier the less the greater\n"
 

@@ -1,6 +1,7 @@
 """Training on several devices of a machine, by the public means of Keras and its backends."""
 
 import contextlib
+import gc
 import os
 import sys
 
@@ -122,6 +123,9 @@ def joined(process):
     keras.distribution.initialize()
     yield
     torch.distributed.destroy_process_group()
+    # A cycle of the trained model keeps the group and its threads. A thread that still drops a
+    # tensor while Python ends aborts the process.
+    gc.collect()
 
 
 @contextlib.contextmanager
