@@ -27,7 +27,7 @@ from pathlib import Path
 import keras
 import numpy as np
 from command_line import documented_parser, new_folder, positive, publish, run_example
-from contestants import OUTSIDE
+from contestants import OUTSIDE, same_sooner
 from how_soon_report import report_of
 
 from keras_momentum_rnn import rules, tasks
@@ -54,11 +54,8 @@ class Row:
         front = [keras.layers.Rescaling(self.gain)] if self.gain != 1 else []
         given = {n: v() if callable(v) else v for n, v in self.arguments.items()}
         if keras.config.backend() == "torch" and self.layer in ("LSTM", "GRU"):
-            # The same layer: Keras's own takes many times as long there.
-            return [
-                *front,
-                available_layers()[f"Rule{self.layer}"](UNITS, rule=rules.Identity()),
-            ]
+            # Keras's own takes many times as long there.
+            return [*front, same_sooner(self.layer, UNITS)]
         return [*front, available_layers()[self.layer](UNITS, **given)]
 
 

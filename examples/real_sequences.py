@@ -20,14 +20,10 @@ searches. After an interruption the same command goes on: at most one trial or o
 Sets may run in several processes at a time; layers, seeds and sets may be added later.
 """
 
-import math
-import time
 from functools import partial
 from pathlib import Path
 
-import keras
 import keras_tuner
-import numpy as np
 from command_line import documented_parser, folder, new_folder, positive, run_example
 from contestants import (
     CONTESTANTS,
@@ -35,26 +31,22 @@ from contestants import (
     SAMPLE,
     Contestant,
     excluded,
-    parameters,
     parameters_of,
     solved_units,
 )
-from perturbations import perturbed
 from real_sets import SETS, loader
+from real_training import RUN, fit, new_run, sentence, told, train
 from reference_lines import reference_run
 from rich import print
 
 from keras_momentum_rnn.atomic_files import differences
 from keras_momentum_rnn.experiments import runner, surroundings
 from keras_momentum_rnn.experiments.results_file import ResultsFile
-from keras_momentum_rnn.tasks.archive import MASK_VALUE, masked, standardised
-from keras_momentum_rnn.tasks.task import Batches, Epochs
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
 RATES = (3e-4, 3e-2)
 DEFAULT_RATE = 3e-3
 CLIPNORM = 1.0
-EVALUATION_BATCH = 512
 # Of the searches; those of the runs begin at 0.
 SEARCH_SEED = 1000
 
@@ -66,20 +58,7 @@ SCHEMA = {
         "patience, batch_size, learning rates and clipnorm",
         "backend": "with device and versions",
     },
-    "runs": {
-        "layer": "the name in the comparison",
-        "seed": "of weights and of the order of samples",
-        "parameters": "of the model, the trained ones",
-        "setup": "layer, units, arguments; numbers and learning_rate of the best trial; "
-        "validation, its loss; trials, how many completed",
-        "curve": "for each epoch the validation's loss and, of classes, accuracy",
-        "best_epoch": "that of the lowest validation loss, counted from 1",
-        "test": "loss and score at that epoch",
-        "perturbed": "the same with the test inputs changed, by name",
-        "stopped": "whether patience ended it, not the last epoch",
-        "seconds": "of the processor, for training, its compilation and its validation",
-        "diverged": "whether a loss that is no number ended it",
-    },
+    "runs": RUN,
 }
 
 
@@ -172,31 +151,6 @@ def compare_on(name, options, command):
     return results.content
 
 
-def told(task):
-    """Return what results.json says of a task."""
-    options = {name: value for name, value in task.options.items() if name != "folder"}
-    return {
-        **options,
-        "samples": [len(getattr(task, part)) for part in ("train", "validation", "test")],
-        "steps": task.input_shape[0],
-        "channels": task.input_shape[1],
-        "masked": bool((task.test.x == MASK_VALUE).any()),
-        "metric": task.metric,
-        "larger_is_better": task.larger_is_better,
-        "chance": task.chance,
-    }
-
-
-def new_run(layer, seed):
-    """Return the record of a run that has not begun."""
-    entries = dict.fromkeys(SCHEMA["runs"])
-    return {**entries, "layer": layer, "seed": seed, "diverged": False, "curve": []}
-
-
-def sentence(run, metric):
-    return "diverged" if run["diverged"] else f"test {metric} {run['test'][metric]:.3f}"
-
-
 class Search(keras_tuner.HyperModel):
     """The models of a search: one layer, its numbers and the learning rate to be chosen.
 
@@ -249,83 +203,6 @@ def searched(contestant, task, budget, options, directory):
         "validation": results.best.score,
         "trials": sum(row.completed for row in results.rows),
     }
-
-
-def repeated(split, batch_size, updates, seed):
-    """Return whole batches of a split, passes in orders of their own one after another.
-
-    Sets are small: an epoch of several passes spends less of its time on validation, and whole
-    batches compile once.
-    """
-    count = len(split)
-
-    def batch(epoch, i):
-        first = (epoch * updates + i) * batch_size
-        places = np.arange(first, first + batch_size)
-        orders = {
-            number: np.random.default_rng([seed, number]).permutation(count)
-            for number in {*(places // count).tolist()}
-        }
-        chosen = split[np.array([orders[place // count][place % count] for place in places])]
-        return chosen.x, chosen.y
-
-    return Batches(updates, batch)
-
-
-def fit(model, task, budget, seed, callbacks=()):
-    """Train until the validation loss no longer improves, and return Keras's history.
-
-    The weights are then those of the best epoch.
-    """
-    batches = repeated(task.train, budget["batch_size"], budget["updates of an epoch"], seed)
-    stop = keras.callbacks.EarlyStopping(
-        monitor="val_loss", patience=budget["patience"], restore_best_weights=True
-    )
-    return model.fit(
-        batches,
-        epochs=budget["epochs at most"],
-        validation_data=task.validation.batches(EVALUATION_BATCH),
-        callbacks=[Epochs(batches), stop, *callbacks],
-        shuffle=False,
-        verbose=0,
-    )
-
-
-def train(run, until, folder, after, contestant, task, base, budget):
-    """Train a run, test it once, and once more with each change of its inputs."""
-    setup = run["setup"]
-    keras.utils.set_random_seed(run["seed"])
-    layer = contestant.new_layer(setup["units"], **setup["numbers"])
-    model = contestant.model(task, layer, setup["learning_rate"], budget["clipnorm"])
-    run["parameters"] = parameters(model)
-    start = time.process_time()
-    history = fit(model, task, budget, run["seed"], [keras.callbacks.TerminateOnNaN()]).history
-    run["seconds"] = round(time.process_time() - start, 2)
-    kept = [f"val_{name}" for name in dict.fromkeys(["loss", task.metric])]
-    run["curve"] = [
-        [round(float(value), 5) for value in epoch]
-        for epoch in zip(*(history[n] for n in kept))
-    ]
-    losses = history["val_loss"]
-    run["diverged"] = not all(map(math.isfinite, [*losses, *history["loss"]]))
-    if run["diverged"]:
-        return
-    run["best_epoch"] = int(np.argmin(losses)) + 1
-    run["stopped"] = len(losses) < budget["epochs at most"]
-    run["test"] = scores(model, task.test.x, task.test.y)
-    x = np.where(base.test.x == MASK_VALUE, np.nan, base.test.x.astype("float64"))
-    how = SAMPLE if contestant.standardise == SAMPLE else None
-    run["perturbed"] = {
-        name: scores(model, masked(standardised(changed, how, None)), task.test.y)
-        for name, changed in perturbed(x)
-    }
-    after()
-
-
-def scores(model, x, y):
-    """Return what a model scores, a dict."""
-    found = model.evaluate(x, y, batch_size=EVALUATION_BATCH, return_dict=True, verbose=0)
-    return {name: round(float(value), 5) for name, value in found.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The examples `how_soon.py` and `quick_look.py`: what they train, count and report."""
+"""The example `how_soon.py`: what it trains, counts and reports."""
 
 import json
 
@@ -11,7 +11,6 @@ pytest.importorskip("rich", reason="the examples need it")
 
 import how_soon
 import how_soon_report
-import quick_look
 
 SETTINGS = {
     "error": 0.01,
@@ -84,20 +83,19 @@ def test_rows_are_the_layers_they_are_named_after():
         np.testing.assert_allclose(shown, wanted, atol=1e-5)
 
 
-def test_training_ends_when_the_error_is_low(tmp_path, monkeypatch, capsys):
+def test_training_ends_when_the_error_is_low(tmp_path, monkeypatch):
     monkeypatch.setattr(how_soon, "HELD_OUT", 20)
     monkeypatch.setattr(how_soon, "UNITS", 3)
     monkeypatch.setattr(how_soon, "INTERVAL", 2)
-    monkeypatch.setattr(quick_look, "LAYERS", ("RMSPropLSTM",))
-    given = ["--steps=6", "--seeds=1", "--updates=4", f"--output={tmp_path}"]
-    results = quick_look.main(given)
+    given = ["--steps=6", "--seeds=1", "--rates=5e-3", "--updates=4", f"--output={tmp_path}"]
+    given += ["--layers", "RMSPropLSTM"]
+    results = how_soon.main(given)
     (trained,) = results["runs"]
     assert set(trained) == set(how_soon.SCHEMA["runs"])
     assert len(trained["curve"]) == 2 and trained["updates"] is None
-    assert "1 run. If" in capsys.readouterr().out
     assert json.loads((tmp_path / "results.json").read_text()) == results
     monkeypatch.setattr(how_soon, "train", None)
-    assert quick_look.main(given)["runs"] == results["runs"]
+    assert how_soon.main(given)["runs"] == results["runs"]
     # An error that any model has ends a run at the first look.
     monkeypatch.undo()
     task = how_soon.task_of(6, 64, 20)

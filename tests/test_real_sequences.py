@@ -21,6 +21,7 @@ import real_sequences_report
 import real_sequences_scores
 import real_sequences_tables
 import real_sets
+import real_training
 from ts_files import needs_aeon, write
 
 from keras_momentum_rnn import tasks
@@ -147,13 +148,13 @@ def test_spoken_digits_keep_the_last_speakers_for_test(tmp_path):
 
 def test_whole_batches_go_through_all_samples_before_one_comes_again():
     task = tasks.load("adding", steps=4, samples=4, held_out=10)
-    batches = real_sequences.repeated(task.validation, 4, 5, seed=0)
+    batches = real_training.repeated(task.validation, 4, 5, seed=0)
     seen = [x for i in range(5) for x in batches[i][0]]
     order = [int(np.flatnonzero((task.validation.x == x).all(axis=(1, 2)))[0]) for x in seen]
     assert len(batches) == 5 and sorted(order[:10]) == sorted(order[10:]) == list(range(10))
     assert order[:10] != order[10:]
     batches.epoch = 1
-    after = real_sequences.repeated(task.validation, 4, 10, seed=0)
+    after = real_training.repeated(task.validation, 4, 10, seed=0)
     np.testing.assert_array_equal(batches[0][0], after[5][0])
 
 
@@ -201,7 +202,7 @@ def test_a_comparison_is_resumed_and_reported(folder, monkeypatch):
     # With the bias outside the rule the gain drops out, but for epsilon.
     ours = results["runs"][2]
     assert ours["perturbed"]["gain 4"]["loss"] == pytest.approx(ours["test"]["loss"], abs=1e-3)
-    monkeypatch.setattr(real_sequences, "fit", None)
+    monkeypatch.setattr(real_training, "fit", None)
     assert real_sequences.main(given)["Tiny"]["runs"] == results["runs"]
     with pytest.raises(SystemExit, match="other settings"):
         real_sequences.main([*given, "--patience", "1"])
@@ -219,7 +220,7 @@ def test_reference_lines_learn_what_is_plain(folder):
     from reference_lines import reference_run
 
     task = tasks.load("archive", name="Tiny", folder=folder / "sets")
-    run = reference_run(real_sequences.new_run("linear", 0), task)
+    run = reference_run(real_training.new_run("linear", 0), task)
     assert run["test"]["accuracy"] == 1.0
     assert "twice as long" not in run["perturbed"]
 

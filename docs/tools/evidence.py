@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import mean, stdev
 
 from keras_momentum_rnn.presentation import markdown_table
 
@@ -124,23 +124,3 @@ def orthogonal():
         for row in found["summary"]
     ]
     return markdown_table(["", "parameters", "test accuracy"], rows)
-
-
-def main_command():
-    """Return what the README's main job found, a table."""
-    found = results("quick_look")
-    most = found["settings"]["most"]
-    layers = {}
-    for run in found["runs"]:
-        layers.setdefault(run["layer"], []).append(run)
-    rows = [
-        [
-            layer,
-            f"{runs[0]['parameters']:,}",
-            ", ".join(f"{r['updates']:,}" if r["updates"] else f"> {most:,}" for r in runs),
-            f"{1000 * median(run['seconds'] for run in runs):.0f}",
-        ]
-        for layer, runs in layers.items()
-    ]
-    head = ["layer", "parameters", "updates until it adds, each seed", "milliseconds an update"]
-    return markdown_table(head, rows)

@@ -38,7 +38,7 @@ def parts():
     """Return the tables to put into pages, by page and name."""
     studied = study.parts()
     return {
-        ROOT / "README.md": {**studied, "main_command": evidence.main_command()},
+        ROOT / "README.md": studied,
         DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
         DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../examples/results")},
         DOCS / "guides" / "orthogonal.md": {"orthogonal_digits": evidence.orthogonal()},

@@ -15,6 +15,7 @@ if (examples := str(ROOT / "examples")) not in sys.path:
     sys.path.append(examples)
 
 import how_soon_report
+import quick_look
 from contestants import CONTESTANTS, OUTSIDE, titled
 from ranks import LEVEL, pairwise
 from real_sequences_report import finding
@@ -32,6 +33,7 @@ from real_sequences_scores import (
     seconds_of_update,
     signed,
     updates_of,
+    verdict,
     whole,
 )
 from real_sets import SETS
@@ -82,6 +84,7 @@ def parts():
         "levels": levels(series()),
         "cost": cost(told),
         "how_soon": soon(),
+        "main_command": main_command(told),
         "in_short": "\n".join(f"- {line}" for line in in_short(told)),
     }
 
@@ -91,6 +94,20 @@ def summary(told):
     rest = [name for name in SETS if name not in told]
     left = f" Not finished with all layers, and left out: {', '.join(rest)}." if rest else ""
     return f"{len(told)} of {len(SETS)} sets.{left} {finding(told)} {told_apart(told)}"
+
+
+def main_command(told):
+    """Return what the README's main job found, and how its set was chosen."""
+    found = json.loads((RESULTS / "quick_look" / "results.json").read_text())
+    words = {name: verdict(content)[2] for name, content in told.items()}
+    if words[found["settings"]["task"]["name"]] != "ours":
+        raise ValueError(f"No layer of ours is ahead on the set of the main job: {words}")
+    ours, plain, even = ([*words.values()].count(word) for word in ("ours", "plain", "even"))
+    return (
+        f"{quick_look.table(found)}\n\nWe chose this set because it shows a difference. Of "
+        f"{len(words)} real sets, our layers are clearly ahead on {ours}, the plain ones on "
+        f"{plain}; on {even} they are even."
+    )
 
 
 def told_apart(told):
