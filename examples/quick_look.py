@@ -39,7 +39,7 @@ from keras_momentum_rnn.presentation import BLUE, VERMILION, markdown_table, tid
 SET = "PickupGestureWiimoteZ"
 STUDY = Path(__file__).parent / "results" / "real_sequences" / SET / "results.json"
 # Epochs without a better validation loss; the comparison has 15.
-PATIENCE = 10
+PATIENCE = 8
 # In words, where the name alone does not say it.
 LAYERS = {
     "NAGLSTM": "NAGLSTM",
