@@ -14,6 +14,7 @@ from keras_momentum_rnn.layers.registry import available_layers
 # RMSProp rule takes the input's common scale out of it.
 OUTSIDE = {"use_bias": False, "use_recurrent_bias": True}
 SAMPLE = "sample"
+LEARNED = keras.saving.serialize_keras_object(rules.LearnedMomentum(per="gate"))
 # Three widths tell the parameters of every width, a polynomial of degree 2.
 WIDTHS = (2, 4, 6)
 
@@ -25,7 +26,7 @@ class Contestant:
     Attributes:
         layer: name of the recurrent layer.
         arguments: dict of its arguments that are not searched.
-        normalised: bool, whether a LayerNormalization of the inputs comes before it.
+        front: class of a layer that comes before it, or None.
         standardise: how the task standardises, as `tasks.load("archive", ...)` takes it.
         source: "plain" or "ours".
         sooner: bool, whether LSTM and GRU run as `same_sooner` has them.
@@ -33,15 +34,14 @@ class Contestant:
 
     layer: str
     arguments: dict = field(default_factory=dict)
-    normalised: bool = False
+    front: type | None = None
     standardise: str = "training"
     source: str = "ours"
     sooner: bool = False
 
     def model(self, task, layer, learning_rate, clipnorm=None):
         """Return the task's compiled model of a layer."""
-        front = [keras.layers.LayerNormalization()] if self.normalised else []
-        model = task.model(*front, layer)
+        model = task.model(*([self.front()] if self.front else []), layer)
         task.compile(model, keras.optimizers.Adam(learning_rate, global_clipnorm=clipnorm))
         model.optimizer.build(model.trainable_variables)
         return model
@@ -62,6 +62,20 @@ class Contestant:
             for name, hyperparameter in declared
             if hyperparameter.search is not None and name not in self.arguments
         }
+
+
+class RunningSum(keras.layers.Layer):
+    """The sum of all inputs so far, over the root of the number of all steps.
+
+    Masked steps must come last, as those of padded sequences do.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs):
+        return keras.ops.cumsum(inputs, axis=1) / inputs.shape[1] ** 0.5
 
 
 def same_sooner(layer, units):
@@ -85,7 +99,7 @@ CONTESTANTS = {
     "LSTM": plain("LSTM"),
     "GRU": plain("GRU"),
     "SimpleRNN": plain("SimpleRNN"),
-    "LayerNorm-LSTM": plain("LSTM", normalised=True),
+    "LayerNorm-LSTM": plain("LSTM", front=keras.layers.LayerNormalization),
     "Standardised-LSTM": plain("LSTM", standardise=SAMPLE),
     "MomentumLSTM": Contestant("MomentumLSTM"),
     "SRLSTM": Contestant("SRLSTM"),
@@ -101,7 +115,11 @@ CONTESTANTS = {
     "MomentumDTRIV": Contestant("MomentumDTRIV"),
     "MCRM": Contestant("MCRM"),
     "NestedLSTM": Contestant("NestedLSTM"),
+    "LearnedMomentum": Contestant("RuleLSTM", {"rule": LEARNED}),
 }
+# Beside the comparison: is a sum of the inputs what a momentum near 1 brings?
+CONTROLS = {"Summed-LSTM": plain("LSTM", front=RunningSum)}
+EVERY = {**CONTESTANTS, **CONTROLS}
 # How tables and pictures call them, where the name of a run would mislead: in a call,
 # AdamLSTM is the default form.
 TITLES = {
@@ -109,6 +127,8 @@ TITLES = {
     "RMSPropLSTM": "RMSPropLSTM, scale-free",
     "Default-AdamLSTM": "AdamLSTM",
     "Default-RMSPropLSTM": "RMSPropLSTM",
+    "LearnedMomentum": "RuleLSTM, momentum learned per gate",
+    "Summed-LSTM": "LSTM, running sums of the inputs",
 }
 # Classifiers and regressors without a recurrence, as lines to compare with.
 REFERENCES = ("linear", "MiniRocket")
@@ -119,10 +139,10 @@ def excluded(layer, steps, channels):
     """Return why a layer or a reference line has no part in a set, or None.
 
     Args:
-        layer: a name of `CONTESTANTS` or `REFERENCES`.
+        layer: a name of `EVERY` or `REFERENCES`.
         steps, channels: ints, of the set's sequences.
     """
-    if layer in CONTESTANTS and CONTESTANTS[layer].normalised and channels == 1:
+    if layer == "LayerNorm-LSTM" and channels == 1:
         return "LayerNormalization over one channel gives 0 at every step"
     if layer == "MiniRocket" and steps < SHORTEST_FOR_MINIROCKET:
         return f"MiniRocket needs {SHORTEST_FOR_MINIROCKET} steps, the length of its kernels"

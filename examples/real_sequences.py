@@ -27,6 +27,7 @@ import keras_tuner
 from command_line import documented_parser, folder, new_folder, positive, run_example
 from contestants import (
     CONTESTANTS,
+    EVERY,
     REFERENCES,
     SAMPLE,
     Contestant,
@@ -68,11 +69,12 @@ def main(argv=None):
 
 def parse(argv):
     parser = documented_parser(__doc__)
-    add, known = parser.add_argument, [*CONTESTANTS, *REFERENCES]
+    add, known = parser.add_argument, [*EVERY, *REFERENCES]
+    compared = [*CONTESTANTS, *REFERENCES]
     add("--sets", nargs="+", metavar="NAME", help="in this order; default: all there are")
     add("--folder", type=folder, help="with .ts files, in place of the sets inside aeon")
     add("--recordings", type=folder, help="with {digit}_{speaker}_{index}.wav, SpokenDigits")
-    add("--layers", nargs="+", choices=known, default=known, help="what to compare")
+    add("--layers", nargs="+", choices=known, default=compared, help="by name")
     add("--units", type=positive(int), default=32, help="of the LSTM whose size all have")
     add("--trials", type=positive(int), default=8, help="of each layer's search")
     add("--seeds", type=positive(int), default=5, help="runs of each layer with the best")
@@ -133,7 +135,7 @@ def compare_on(name, options, command):
             for run in new:
                 results.write(reference_run(run, task))
             continue
-        contestant = CONTESTANTS[layer]
+        contestant = EVERY[layer]
         given = loaded[contestant.standardise]
         setup = searched(contestant, given, budget, options, results.folder / "search" / layer)
         earlier = [run for run in results.content["runs"] if run["layer"] == layer]

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from contestants import CONTESTANTS, REFERENCES, excluded
+from contestants import CONTESTANTS, EVERY, REFERENCES, excluded
 from ranks import mean_ranks
 from real_sets import SETS
 
@@ -22,7 +22,7 @@ def read(directory, seeds):
         layers = {}
         for run in content["runs"]:
             layers.setdefault(run["layer"], []).append(run)
-        known = [layer for layer in (*CONTESTANTS, *REFERENCES) if layer in layers]
+        known = [layer for layer in (*EVERY, *REFERENCES) if layer in layers]
         content["layers"] = {n: layers[n] for n in known if len(layers[n]) >= seeds}
         if content["layers"]:
             found[name] = content

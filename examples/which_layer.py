@@ -26,7 +26,7 @@ import numpy as np
 import real_sequences
 import real_sequences_report
 from command_line import documented_parser, new_folder, positive, run_example
-from contestants import CONTESTANTS, REFERENCES
+from contestants import EVERY, REFERENCES
 from rich import print
 
 from keras_momentum_rnn.atomic_files import replaced
@@ -50,7 +50,7 @@ def main(argv=None):
 
 def parse(argv):
     parser = documented_parser(__doc__)
-    add, known = parser.add_argument, [*CONTESTANTS, *REFERENCES]
+    add, known = parser.add_argument, [*EVERY, *REFERENCES]
     add("data", type=Path, help="a .csv, an .npz, or a folder with .ts files")
     add("--layers", nargs="+", choices=known, default=list(LAYERS), help="what to compare")
     add("--test", type=share, default=0.3, help="of the sequences, where no test set is given")

@@ -3,6 +3,7 @@
 import json
 import math
 
+import keras
 import numpy as np
 import pytest
 
@@ -25,6 +26,7 @@ import real_training
 from ts_files import needs_aeon, write
 
 from keras_momentum_rnn import tasks
+from keras_momentum_rnn.tasks import archive
 
 # Ranks
 
@@ -102,6 +104,31 @@ def test_one_channel_is_not_normalised_and_a_few_steps_have_no_kernel():
     assert contestants.excluded("LSTM", 8, 1) is None
     assert "9 steps" in contestants.excluded("MiniRocket", 8, 8)
     assert contestants.excluded("MiniRocket", 9, 8) is None
+
+
+def test_the_control_reads_running_sums_and_keeps_the_mask():
+    contestant = contestants.EVERY["Summed-LSTM"]
+    assert "Summed-LSTM" not in contestants.CONTESTANTS and contestant.source == "plain"
+    x = np.random.default_rng(0).normal(size=(2, 4, 1)).astype("float32")
+    x[1, 2:] = archive.MASK_VALUE
+    task = tasks.load("adding", steps=4, samples=4, held_out=2)
+    model = contestant.model(task, contestant.new_layer(3), 1e-3)
+    assert any(isinstance(layer, contestants.RunningSum) for layer in model.layers)
+    front, layer = contestants.RunningSum(), contestant.new_layer(3)
+    read = keras.Sequential([keras.layers.Masking(archive.MASK_VALUE), front, layer])
+    found = keras.ops.convert_to_numpy(read(x))
+    for sample, steps in enumerate([4, 2]):
+        # Over the root of all 4 steps.
+        sums = np.cumsum(x[sample : sample + 1, :steps], axis=1) / 2
+        expected = keras.ops.convert_to_numpy(layer(sums))[0]
+        np.testing.assert_allclose(found[sample], expected, atol=1e-6)
+
+
+def test_the_learned_rule_is_a_new_one_in_each_layer():
+    contestant = contestants.CONTESTANTS["LearnedMomentum"]
+    first, second = (contestant.new_layer(2).cell.rule for _ in range(2))
+    assert first is not second and first.per == "gate" and contestant.defaults() == {}
+    assert json.loads(json.dumps(contestant.arguments)) == contestant.arguments
 
 
 # The sets

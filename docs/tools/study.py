@@ -45,6 +45,7 @@ ONE, SEVERAL = "one channel", "several channels"
 # Steps from which a series of one channel counts as long.
 LONG = 150
 ON_LONG = ("LSTM", "GRU", "Standardised-LSTM", "NAGLSTM")
+CONTROL = "Summed-LSTM"
 # What may change, the change's name, and on which sets it is told.
 SITUATIONS = (
     ("nothing changes", None, None),
@@ -150,6 +151,8 @@ def name_of(layer):
 
 def in_full(layer):
     """Return one of our layers with the option that the comparison gave it."""
+    if layer == "LearnedMomentum":
+        return 'RuleLSTM(..., rule=LearnedMomentum(per="gate"))'
     return (
         f"{layer}(..., scale_free=True)"
         if CONTESTANTS[layer].arguments == OUTSIDE
@@ -239,12 +242,15 @@ def long_table(told):
         task = content["settings"]["task"]
         cells = [
             f"{scores(content, layer).mean():.2f} ± {scores(content, layer).std(ddof=1):.2f}"
-            for layer in ON_LONG
+            if layer in content["layers"]
+            else ""
+            for layer in (*ON_LONG, CONTROL)
         ]
         rocket = "MiniRocket" in content["layers"]
         cells.append(f"{scores(content, 'MiniRocket').mean():.2f}" if rocket else "")
         rows.append([name, str(task["steps"]), str(task["samples"][0]), *cells])
-    head = ["set", "steps", "training samples", *map(name_of, ON_LONG), "MiniRocket"]
+    named = map(name_of, (*ON_LONG, CONTROL))
+    head = ["set", "steps", "training samples", *named, "MiniRocket"]
     return markdown_table(head, rows)
 
 
