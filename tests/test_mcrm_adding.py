@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from test_experiments import TOLD_OR_TRAINED, told_epoch
 from test_long_dependencies import same_curves
 
+from keras_momentum_rnn import rules
 from keras_momentum_rnn.experiments import comparison, training
 from keras_momentum_rnn.tasks import mohamed2018
 
@@ -34,7 +35,10 @@ def test_layers_train_as_the_paper_says():
         assert float(optimizer.learning_rate) == pytest.approx(rate)
         assert optimizer.global_clipnorm == clipnorm
         (layer,) = setup.new_layers()
-        assert type(layer).__name__ == name and layer.units == setup.units
+        assert type(layer).__name__ == mcrm_adding.SOONER.get(name, name)
+        assert layer.units == setup.units
+        if name in mcrm_adding.SOONER:
+            assert isinstance(layer.cell.rule, rules.Identity)
     assert -(-len(found.task.train) // 32) == 1563
 
 
