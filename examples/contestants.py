@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import keras
 import numpy as np
+from same_sooner import same_sooner
 
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.layers.registry import available_layers
@@ -29,7 +30,7 @@ class Contestant:
         front: class of a layer that comes before it, or None.
         standardise: how the task standardises, as `tasks.load("archive", ...)` takes it.
         source: "plain" or "ours".
-        sooner: bool, whether LSTM and GRU run as `same_sooner` has them.
+        sooner: bool, whether layers of Keras run as `same_sooner` has them.
     """
 
     layer: str
@@ -48,9 +49,8 @@ class Contestant:
 
     def new_layer(self, units, **numbers):
         """Return a new layer of so many units, with further arguments."""
-        if self.sooner and self.layer in ("LSTM", "GRU"):
-            return same_sooner(self.layer, units)
-        return available_layers()[self.layer](units, **self.arguments, **numbers)
+        name, rule = same_sooner(self.layer) if self.sooner else (self.layer, {})
+        return available_layers()[name](units, **self.arguments, **numbers, **rule)
 
     def defaults(self):
         """Return the searched numbers of the layer as they are by default, a dict."""
@@ -65,7 +65,7 @@ class Contestant:
 
 
 class RunningSum(keras.layers.Layer):
-    """The sum of all inputs so far, over the root of the number of all steps.
+    """The sum of all inputs so far, over the root of the number of all steps, padding included.
 
     Masked steps must come last, as those of padded sequences do.
     """
@@ -75,15 +75,8 @@ class RunningSum(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, inputs):
-        return keras.ops.cumsum(inputs, axis=1) / inputs.shape[1] ** 0.5
-
-
-def same_sooner(layer, units):
-    """Return Keras's LSTM or GRU as a layer of this package, which takes less time.
-
-    With the rule Identity it has the same equations.
-    """
-    return available_layers()[f"Rule{layer}"](units, rule=rules.Identity())
+        steps = keras.ops.cast(keras.ops.shape(inputs)[1], inputs.dtype)
+        return keras.ops.cumsum(inputs, axis=1) / keras.ops.sqrt(steps)
 
 
 def titled(layer):
@@ -123,6 +116,7 @@ EVERY = {**CONTESTANTS, **CONTROLS}
 # How tables and pictures call them, where the name of a run would mislead: in a call,
 # AdamLSTM is the default form.
 TITLES = {
+    "Standardised-LSTM": "LSTM, each sequence standardised",
     "AdamLSTM": "AdamLSTM, scale-free",
     "RMSPropLSTM": "RMSPropLSTM, scale-free",
     "Default-AdamLSTM": "AdamLSTM",

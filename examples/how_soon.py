@@ -27,8 +27,9 @@ from pathlib import Path
 import keras
 import numpy as np
 from command_line import documented_parser, new_folder, positive, publish, run_example
-from contestants import OUTSIDE, same_sooner
+from contestants import OUTSIDE
 from how_soon_report import report_of
+from same_sooner import same_sooner
 
 from keras_momentum_rnn import rules, tasks
 from keras_momentum_rnn.experiments import runner, surroundings
@@ -53,10 +54,10 @@ class Row:
     def layers(self):
         front = [keras.layers.Rescaling(self.gain)] if self.gain != 1 else []
         given = {n: v() if callable(v) else v for n, v in self.arguments.items()}
-        if keras.config.backend() == "torch" and self.layer in ("LSTM", "GRU"):
-            # Keras's own takes many times as long there.
-            return [*front, same_sooner(self.layer, UNITS)]
-        return [*front, available_layers()[self.layer](UNITS, **given)]
+        name, rule = self.layer, {}
+        if keras.config.backend() == "torch":  # where Keras's own take many times as long
+            name, rule = same_sooner(name)
+        return [*front, available_layers()[name](UNITS, **given, **rule)]
 
 
 ROWS = {

@@ -8,8 +8,8 @@ each, 60 epochs of 1,563 updates with Adam. AdamLSTM and RMSPropLSTM, which the 
 have, train with the settings of its LSTM.
 
 RNN, GRU and LSTM train as RuleRNN, RuleGRU and RuleLSTM with the rule Identity: the same
-equations, in 0.3 to 0.7 of the time with the extra `cpu`. A seed takes about 5 hours on one CPU
-core with JAX. So the layers take turns, `--at-once` epochs each, and can be compared long
+equations, in less time. With the extra `cpu` a seed takes about 5 hours on one CPU core with
+JAX. So the layers take turns, `--at-once` epochs each, and can be compared long
 before the end. If interrupted, repeat the command to resume. Layers, seeds and epochs at once
 may change later, and processes with layers of their own may share an output. Score and report
 are those of examples/reproduce.py; the output directory receives report.md, losses.png and
@@ -19,23 +19,23 @@ results.json.
 import dataclasses
 
 from command_line import add_task_options, documented_parser, new_folder, positive, run_example
+from same_sooner import same_sooner
 
-from keras_momentum_rnn import rules, tasks
+from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
 from keras_momentum_rnn.tasks import mohamed2018
 
 FURTHER = ("AdamLSTM", "RMSPropLSTM")
 # The most informative first: the paper's best, its rivals, ours.
 LAYERS = ("MCRM", "GRU", "LSTM", "AdamLSTM", "NestedLSTM", "RMSPropLSTM", "SimpleRNN")
-# Of Keras, and the same with the rule Identity.
-SOONER = {"SimpleRNN": "RuleRNN", "GRU": "RuleGRU", "LSTM": "RuleLSTM"}
 OPTIONS = {"variant": "mcrm", "steps": 200}
 DEVIATIONS = (
     "the markers stand at two steps anywhere, as in the code, where the text has them at the "
     "last two; every sequence starts at zero states, where the code goes on with those of the "
     "batch before; the units are those of Table 2, where the code builds 300 for MCRM; weights "
     "start as Keras starts them; scored on 1000 sequences, after the epoch that is best on "
-    "another 1000; the paper does not tell its number of seeds, one counts as its budget here"
+    "another 1000; RNN, GRU and LSTM run as Rule layers with the rule Identity, which have the "
+    "same equations; the paper does not tell its number of seeds, one counts as its budget here"
 )
 
 
@@ -85,10 +85,9 @@ def setup(name, epochs):
     """Return the `Recipe` of a layer: of one that the paper does not have, as its LSTM's."""
     known = "LSTM" if name in FURTHER else name
     recipe = tasks.recipe("adding", known, **OPTIONS)
-    arguments = recipe.arguments
-    if name in SOONER:
-        name, arguments = SOONER[name], {**arguments, "rule": rules.Identity()}
-    return dataclasses.replace(recipe, layer_name=name, arguments=arguments, epochs=epochs)
+    layer, rule = same_sooner(name)
+    arguments = {**recipe.arguments, **rule}
+    return dataclasses.replace(recipe, layer_name=layer, arguments=arguments, epochs=epochs)
 
 
 if __name__ == "__main__":

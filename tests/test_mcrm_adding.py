@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib", reason="keras_momentum_rnn.experiments needs i
 
 import mcrm_adding
 from matplotlib.figure import Figure
+from same_sooner import RULE_LAYERS
 from test_experiments import TOLD_OR_TRAINED, told_epoch
 from test_long_dependencies import same_curves
 
@@ -35,9 +36,9 @@ def test_layers_train_as_the_paper_says():
         assert float(optimizer.learning_rate) == pytest.approx(rate)
         assert optimizer.global_clipnorm == clipnorm
         (layer,) = setup.new_layers()
-        assert type(layer).__name__ == mcrm_adding.SOONER.get(name, name)
+        assert type(layer).__name__ == RULE_LAYERS.get(name, name)
         assert layer.units == setup.units
-        if name in mcrm_adding.SOONER:
+        if name in RULE_LAYERS:
             assert isinstance(layer.cell.rule, rules.Identity)
     assert -(-len(found.task.train) // 32) == 1563
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from keras_momentum_rnn.presentation import markdown_table
+from keras_momentum_rnn.tasks import sutskever2013
 
 RESULTS = Path(__file__).parents[2] / "examples" / "results"
 PLAIN = ("SimpleRNN", "GRU")
@@ -124,3 +125,26 @@ def orthogonal():
         for row in found["summary"]
     ]
     return markdown_table(["", "parameters", "test accuracy"], rows)
+
+
+def table5(task):
+    """Return the errors of Sutskever et al. (2013), Table 5, of each seed, beside ours."""
+    found = results(f"sutskever_table5/{task}")
+    metric = found["settings"]["metric"]
+    errors, rates, layers = {}, {}, {}
+    for run in found["runs"]:
+        layer, column = run["layer"].split()
+        layers.setdefault(layer, None)
+        errors.setdefault((layer, column), []).append(run["test"][metric])
+        rates[layer, column] = run["setup"]["optimizer"]["learning_rate"]
+    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[task]))
+    columns = [c for c in sutskever2013.COLUMNS if ("SimpleRNN", c) in errors]
+    rows = [
+        [layer, *(", ".join(f"{e:.3f}" for e in errors.get((layer, c), ())) for c in columns)]
+        for layer in layers
+    ]
+    rows.append(
+        ["learning rate", *(f"{rates['SimpleRNN', column]:g}" for column in columns)],
+    )
+    rows.append(["paper, mean of four seeds", *(f"{paper[column]:g}" for column in columns)])
+    return markdown_table(["", *columns], rows)

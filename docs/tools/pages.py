@@ -12,6 +12,7 @@ from pathlib import Path
 import api_reference
 import catalogue
 import evidence
+import main_job
 import study
 import tutorials
 
@@ -38,9 +39,10 @@ def parts():
     """Return the tables to put into pages, by page and name."""
     studied = study.parts()
     return {
-        ROOT / "README.md": studied,
+        ROOT / "README.md": {**studied, "main_command": main_job.main_command()},
         DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
         DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../examples/results")},
+        DOCS / "initialisation_and_momentum.md": {"adding": evidence.table5("adding")},
         DOCS / "guides" / "orthogonal.md": {"orthogonal_digits": evidence.orthogonal()},
     }
 
