@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -125,6 +126,9 @@ def test_lengths_of_the_recordings_are_those_told():
     lengths = np.concatenate([(x != archive.MASK_VALUE).any(axis=2).sum(axis=1) for x in parts])
     assert f"{lengths.min()} to\n{lengths.max()} steps" in quick_look.__doc__
     assert [len(x) for x in parts] == [40, 10, 50]
+    page = Path(__file__).parent.parent / "docs" / "choose" / "which_layer.md"
+    if page.exists():
+        assert f"half of the sequences have {np.median(lengths):.0f} steps" in page.read_text()
 
 
 @needs_aeon

@@ -3,8 +3,11 @@
 import json
 from statistics import mean
 
+import study
+
+# isort: split
+# The module before puts the examples on the path.
 import quick_look
-import study  # first: it puts the examples on the path
 from contestants import CONTESTANTS, REFERENCES
 from real_sequences_scores import best, scores, signed, verdict
 
