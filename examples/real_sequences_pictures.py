@@ -25,7 +25,8 @@ def rank_picture(ranks, spread, sets):
     axes.set_yticks(range(len(names)), map(titled, names))
     axes.set_xlabel(
         f"mean rank over {sets} sets, 1 is best; blue ours, red plain\n"
-        f"grey: not told apart from the first (critical difference {spread:.1f}, Nemenyi, 5 %)"
+        "grey: not told apart from the first\n"
+        f"(critical difference {spread:.1f}, Nemenyi, 5 %)"
     )
     apart = sum(rank > first + spread for rank in ranks.values())
     told = f"{apart} of {len(ranks) - 1} others are" if apart else "no other is"
