@@ -38,6 +38,7 @@ import operator
 
 from command_line import add_task_options, documented_parser, new_folder, positive, run_example
 from momentum_table import NOISE, Row, chosen_rate, pilot_table, table
+from paper_claims import ON_LONG_DEPENDENCIES
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.experiments import Comparison, compare
@@ -237,6 +238,7 @@ def comparison(options, command, rates):
         title=f"Long dependencies: {options.task}",
         command=command,
         sections=(table,),
+        claims=ON_LONG_DEPENDENCIES,
     )
 
 

@@ -1,7 +1,7 @@
 """What the papers claim of their layers, by task."""
 
 from keras_momentum_rnn.experiments import Claim
-from keras_momentum_rnn.tasks import mohamed2018, nguyen2020
+from keras_momentum_rnn.tasks import mohamed2018, nguyen2020, sutskever2013
 
 MOMENTUM_LSTMS = tuple(name for name in nguyen2020.LSTM_NUMBERS if name != "LSTM")
 NESTED_RIVALS = tuple(name for name in mohamed2018.LAYERS if name != "MCRM")
@@ -58,6 +58,22 @@ BY_TASKS = (
             ("MCRM",),
             NESTED_RIVALS,
         ),
+    ),
+)
+# Of a plain network, by the momentum of its optimizer.
+NONE, *MOMENTA = (f"SimpleRNN {column}" for column in sutskever2013.COLUMNS[1:])
+BEST = "SimpleRNN 0.995N"
+ON_LONG_DEPENDENCIES = (
+    Claim(
+        "Sutskever et al. (2013), Table 5: Nesterov momentum of 0.995 is better than every "
+        "other momentum",
+        (BEST,),
+        (NONE, *(name for name in MOMENTA if name != BEST)),
+    ),
+    Claim(
+        "Sutskever et al. (2013), Table 5: any Nesterov momentum is better than none",
+        tuple(name for name in MOMENTA if name.endswith("N")),
+        (NONE,),
     ),
 )
 

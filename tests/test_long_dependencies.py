@@ -16,11 +16,13 @@ from speed import slow_if_compiled
 pytest.importorskip("matplotlib", reason="the examples need it")
 
 import long_dependencies
+import paper_claims
 from matplotlib.figure import Figure
 from momentum_table import Row, chosen_rate, looks_of, pilot_table, row_of, table
 from test_experiments import TOLD_OR_TRAINED, told_epoch
 
 from keras_momentum_rnn.experiments import training
+from keras_momentum_rnn.tasks import sutskever2013
 
 TINY = ["--updates=6", "--pilot=4", "--every=2", "--units=4"]
 # A pilot of four updates is over before momentum rises.
@@ -240,6 +242,21 @@ def test_table_5_stands_beside_the_papers():
     assert ends["SimpleRNN"] == [[2, 1.25], [0, 7.5], [3, 3.5]]
     assert ends["SimpleRNN, paper, 50,000 updates"] == [[0, 5.37], [1, 0.0144], [2, 0.053]]
     assert "AdamRNN" not in ends  # it diverged
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize("task", sutskever2013.ERRORS)
+def test_claims_hold_in_the_papers_own_table(task):
+    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[task]))
+    for claim in paper_claims.ON_LONG_DEPENDENCIES:
+        better, than = (
+            [paper[name.removeprefix("SimpleRNN ")] for name in names]
+            for names in (claim.better, claim.than)
+        )
+        assert max(better) < min(than)
+    assert {*paper_claims.MOMENTA, paper_claims.NONE} == {
+        str(row) for row in long_dependencies.rows(long_dependencies.parse([task]))
+    }
 
 
 def test_a_pilot_tells_what_a_shorter_one_would_have_chosen():
