@@ -11,7 +11,8 @@ repeats the table with half of its seeds, in about 25 hours on one core of a CPU
 
 Networks of 100 tanh units, started as the paper's Table 4 says, learn by gradient descent with
 momentum 0, 0.9, 0.98 or 0.995, in Nesterov's form (N) and the classical one (M). Momentum is
-0.9 in the first 1000 updates; 0 is none at all, where the paper's text has that warm-up too.
+0.9 in the first 1000 updates. 0 is none at all; with `--warm-zero` it begins with 0.9, too, in
+Nesterov's form, as the paper's text has it.
 Other layers start and learn in the same way: `--layers` with every momentum, those of
 `--beside` with the first one alone.
 
@@ -82,6 +83,7 @@ def parse(argv):
         help="what to train with only the first momentum and form")  # fmt: skip
     add("--momenta", nargs="+", type=float, default=MOMENTA, help="of the optimizer")
     add("--forms", nargs="+", choices=["N", "M"], default=["N", "M"], help="of momentum")
+    add("--warm-zero", action="store_true", help="momentum 0, too, begins with 0.9")
     add("--learning-rates", nargs="+", type=positive(float), default=rates, help="to try")
     add("--updates", type=positive(int), default=6000, help="of each run; the paper: 50000")
     add(
@@ -194,10 +196,11 @@ def paper_recipe(task):
 
 def new_setup(options, row, rate, updates, chosen=""):
     """Return the `Recipe` of one row at one learning rate."""
-    momentum = row.momentum
-    if momentum:
+    momentum, nesterov = row.momentum, row.form == "N"
+    if momentum or options.warm_zero:
         steps, warm = sutskever2013.WARM_UP
         momentum = WarmConstant(momentum, warm_momentum=warm, warm_steps=steps)
+        nesterov = row.form != "M"
     length = options.set.get("blanks", sutskever2013.LENGTHS[options.task])
     recipe = paper_recipe(options.task)
     return dataclasses.replace(
@@ -206,9 +209,7 @@ def new_setup(options, row, rate, updates, chosen=""):
         layer_name=row.layer,
         units=options.units,
         learning_rate=rate,
-        optimizer_arguments={
-            "MomentumSGD": {"momentum": momentum, "nesterov": row.form == "N"}
-        },
+        optimizer_arguments={"MomentumSGD": {"momentum": momentum, "nesterov": nesterov}},
         epochs=updates // options.every,
         updates_per_epoch=options.every,
         follows="; ".join(part for part in (recipe.follows, chosen) if part),
@@ -233,7 +234,9 @@ def comparison(options, command, rates):
             "updates between evaluations": options.every,
             "rows in the paper": [f"SimpleRNN {c}" for c in sutskever2013.COLUMNS[1:]],
             "seeds in the paper": sutskever2013.SEEDS,
-            "deviations from the paper": DEVIATIONS,
+            "deviations from the paper": DEVIATIONS.replace(
+                "no warm-up of momentum 0; " * options.warm_zero, ""
+            ),
         },
         title=f"Long dependencies: {options.task}",
         command=command,

@@ -71,11 +71,31 @@ def test_momentum_warms_up_and_has_both_forms():
         optimizer = setup_of(options, row, 0.01).optimizer
         assert optimizer.nesterov == (row.form == "N")
         assert float(optimizer.learning_rate) == pytest.approx(0.01)
-        momenta = []
-        for step in (999, 1000):
-            optimizer.iterations.assign(step)
-            momenta.append(float(optimizer.momentum))
-        assert momenta == pytest.approx(expected)
+        assert momenta_of(optimizer) == pytest.approx(expected)
+    options = options_of("adding", "--warm-zero", *ONE_RATE)
+    for name, expected in {"0": (0.9, 0), "0.98M": (0.9, 0.98)}.items():
+        optimizer = setup_of(options, row_of(f"SimpleRNN {name}"), 0.01).optimizer
+        assert optimizer.nesterov == (name == "0")
+        assert momenta_of(optimizer) == pytest.approx(expected)
+
+
+def momenta_of(optimizer):
+    """Return the momentum of the last update of the warm-up, and of the next."""
+    found = []
+    for step in (999, 1000):
+        optimizer.iterations.assign(step)
+        found.append(float(optimizer.momentum))
+    return found
+
+
+def test_deviations_from_the_paper_follow_the_options():
+    for more, there in (([], True), (["--warm-zero"], False)):
+        options = options_of("adding", *more, *ONE_RATE)
+        found = long_dependencies.comparison(
+            options, "", {row: {0.001: None} for row in long_dependencies.rows(options)}
+        )
+        told = found.budget["deviations from the paper"]
+        assert ("no warm-up of momentum 0; " in told) == there and "scored at w" in told
 
 
 def test_rows_differ_by_the_end_of_the_default_pilot():
