@@ -173,10 +173,10 @@ def errors_figure(results, found, paper):
     left.set_ylabel(ERRORS[settings["metric"]])
     handles, labels = left.get_legend_handles_labels()
     named = [label for label in labels if looks[row_of(label)]["color"] != GREY]
-    left.legend([handles[labels.index(n)] for n in named], named, frameon=False, fontsize=9)
-    right.legend(
-        frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
-    )
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)}
+    below |= {"frameon": False, "fontsize": 9}
+    left.legend([handles[labels.index(n)] for n in named], named, ncols=3, **below)
+    right.legend(ncols=2, **below)
     return figure
 
 
@@ -234,6 +234,7 @@ def draw_curves(axes, results, found, looks):
     if min(values, default=1) < max(values, default=1) / 50:
         # An error of 0 is drawn, too, below the least error that these samples can show.
         axes.set_yscale("symlog", linthresh=2 * least)
+        axes.set_ylim(bottom=-least)
     axes.set(
         xlabel="update", title="on validation; grey: a constant output, and rows no better"
     )
@@ -258,5 +259,5 @@ def draw_ends(axes, settings, found, looks, paper):
         axes.plot(*zip(*theirs), "x", color="0.5", ms=8, label=f"SimpleRNN, paper, {updates}")
     axes.axhline(settings["chance"][settings["metric"]], color="0.6", linewidth=0.8)
     axes.set(yscale="log", xlabel="momentum", title="on test, beside the paper's")
-    axes.set_xticks(range(len(columns)), columns)
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
     axes.margins(x=0.1)
