@@ -19,6 +19,7 @@ results.json.
 import dataclasses
 
 from command_line import add_task_options, documented_parser, new_folder, positive, run_example
+from paper_claims import claims_on
 from same_sooner import same_sooner
 
 from keras_momentum_rnn import tasks
@@ -78,6 +79,7 @@ def comparison(options, command):
         title="Adding, 200 steps: MCRM and its rivals",
         command=command,
         epochs_at_once=options.at_once,
+        claims=claims_on("adding"),
     )
 
 

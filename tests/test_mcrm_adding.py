@@ -15,7 +15,7 @@ from test_experiments import TOLD_OR_TRAINED, told_epoch
 from test_long_dependencies import same_curves
 
 from keras_momentum_rnn import rules
-from keras_momentum_rnn.experiments import comparison, training
+from keras_momentum_rnn.experiments import comparison, report, training
 from keras_momentum_rnn.tasks import mohamed2018
 
 
@@ -41,6 +41,19 @@ def test_layers_train_as_the_paper_says():
         if name in RULE_LAYERS:
             assert isinstance(layer.cell.rule, rules.Identity)
     assert -(-len(found.task.train) // 32) == 1563
+    # The report says whether the paper's best is.
+    assert ("MCRM",) in [claim.better for claim in found.claims]
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize(
+    ("rule", "expected"), [("Identity", "LSTM"), ("HeavyBall", "RuleLSTM"), (None, "RuleLSTM")]
+)
+def test_a_layer_without_a_rule_stands_beside_the_papers_plain_one(rule, expected):
+    arguments = {"rule": {"class": rule}} if rule else {}
+    setup = {"class": "RuleLSTM", "arguments": arguments}
+    results = {"runs": [{"layer": "mine", "setup": setup}]}
+    assert report.layer_class(results, "mine") == expected
 
 
 @pytest.mark.slow
@@ -64,9 +77,11 @@ def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch
         mcrm_adding.main([*command, "--at-once=2", f"--output={parts}"])
     simple, lstm = json.loads((parts / "results.json").read_text())["runs"]
     assert (len(simple["curve"]), len(lstm["curve"])) == (2, 2)
-    report = (parts / "report.md").read_text()
-    assert "was run: 0.0%, 4 of 468,900 updates" in report.splitlines()[2]
-    assert "0 of 5 runs to their end." in report.splitlines()[2]
+    text = (parts / "report.md").read_text()
+    assert "was run: 0.0%, 4 of 468,900 updates" in text.splitlines()[2]
+    assert "0 of 5 runs to their end." in text.splitlines()[2]
+    # They run as layers of this package, and are the paper's RNN and LSTM.
+    assert "0.165 (308 units)" in text and "0.001 (153 units)" in text
     kill = False
     found = mcrm_adding.main([*command, "--at-once=2", f"--output={parts}"])
     assert order[:4] == [(0, name, n) for name in ("SimpleRNN", "LSTM") for n in (0, 1)]

@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from keras_momentum_rnn.presentation import markdown_table
-from keras_momentum_rnn.tasks import sutskever2013
+from keras_momentum_rnn.tasks import mohamed2018, sutskever2013
 
 RESULTS = Path(__file__).parents[2] / "examples" / "results"
 PLAIN = ("SimpleRNN", "GRU")
@@ -148,3 +148,26 @@ def table5(task):
     )
     rows.append(["paper, mean of four seeds", *(f"{paper[column]:g}" for column in columns)])
     return markdown_table(["", *columns], rows)
+
+
+def mcrm_adding():
+    """Return how far Table 1 of Mohamed and Claudel (2018) on adding is, beside the paper's."""
+    found = results("mcrm_table1")
+    paper = dict(zip(mohamed2018.LAYERS, mohamed2018.RESULTS["adding"]))
+    epochs = mohamed2018.TRAINING["adding"][-2]
+    order = [*reversed(mohamed2018.LAYERS), "AdamLSTM", "RMSPropLSTM"]
+    rows = [
+        [
+            run["layer"],
+            f"{run['seed']}",
+            f"{len(run['curve'])} of {epochs}",
+            f"{run['test']['loss']:.1e}",
+            f"{paper[run['layer']]:.1e}" if run["layer"] in paper else "",
+        ]
+        for run in sorted(
+            found["runs"], key=lambda run: (run["seed"], order.index(run["layer"]))
+        )
+    ]
+    constant = results("mcrm_table1")["constant"]["loss"]
+    rows.append(["constant output", "", "", f"{constant:.1e}", ""])
+    return markdown_table(["layer", "seed", "epochs", "test loss so far", "paper"], rows)

@@ -43,6 +43,7 @@ def parts():
         DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
         DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../examples/results")},
         DOCS / "initialisation_and_momentum.md": {"adding": evidence.table5("adding")},
+        DOCS / "papers" / "mcrm.md": {"adding": evidence.mcrm_adding()},
         DOCS / "guides" / "orthogonal.md": {"orthogonal_digits": evidence.orthogonal()},
     }
 

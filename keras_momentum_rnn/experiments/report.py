@@ -17,6 +17,7 @@ from keras_momentum_rnn.experiments.summary import (
 from keras_momentum_rnn.presentation import markdown_table, save_figures
 from keras_momentum_rnn.tasks.paper_results import published
 
+IDENTICAL = {"RuleRNN": "SimpleRNN", "RuleGRU": "GRU", "RuleLSTM": "LSTM"}
 # Words of older results files, and those of today's reports.
 WORDS = {"numbers of the layers": "hyperparameters"}
 
@@ -165,8 +166,15 @@ def of_column(found, layer):
 
 
 def layer_class(results, layer):
-    """Return the class of a layer, whose name in the comparison may say more."""
-    return next(run["setup"]["class"] for run in results["runs"] if run["layer"] == layer)
+    """Return the class of a layer, whose name in the comparison may say more.
+
+    A layer with the rule Identity counts as that of Keras, whose equations it has.
+    """
+    setup = next(run["setup"] for run in results["runs"] if run["layer"] == layer)
+    name = setup["class"]
+    if setup["arguments"].get("rule") == {"class": "Identity"}:
+        return IDENTICAL.get(name, name)
+    return name
 
 
 def cell(result):
