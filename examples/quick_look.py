@@ -27,14 +27,13 @@ from command_line import documented_parser, new_folder, positive, publish, run_e
 from contestants import CONTESTANTS, REFERENCES, titled
 from matplotlib.figure import Figure
 from real_sequences_scores import best, scores, signed
-from real_training import RUN, new_run, sentence, told, train
+from real_training import new_run, results_file, sentence, train
 from reference_lines import reference_run
 from rich import print
 
 from keras_momentum_rnn import tasks
 from keras_momentum_rnn.atomic_files import differences
-from keras_momentum_rnn.experiments import runner, surroundings
-from keras_momentum_rnn.experiments.results_file import ResultsFile
+from keras_momentum_rnn.experiments import runner
 from keras_momentum_rnn.presentation import BLUE, VERMILION, markdown_table, tidy
 
 SET = "PickupGestureWiimoteZ"
@@ -43,16 +42,6 @@ STUDY = Path(__file__).parent / "results" / "real_sequences" / SET / "results.js
 PATIENCE = 8
 LAYERS = ("NAGLSTM", "Standardised-LSTM", "LSTM", "GRU", *reversed(REFERENCES))
 COLORS = {"ours": BLUE, "plain": VERMILION, "not recurrent": "0.5"}
-
-SCHEMA = {
-    "commands": "the command lines of all calls",
-    "settings": {
-        "task": "its options, samples, steps, channels, metric, larger_is_better, chance",
-        "budget": "as in real_sequences.py; the trials are those of its search",
-        "backend": "with device and versions",
-    },
-    "runs": RUN,
-}
 
 
 def main(argv=None):
@@ -76,19 +65,17 @@ def look(options, command):
     budget |= {"epochs at most": options.epochs, "patience": PATIENCE}
     loaded = {how: tasks.load("archive", name=SET, standardise=how) for how in standards()}
     task = loaded["training"]
-    results = ResultsFile(
-        folder=options.output,
+    results = results_file(
+        options.output,
+        task,
+        budget,
+        command,
         check=lambda runs: [
             line
             for run in runs
             if run["layer"] in CONTESTANTS
             for line in differences(run["setup"], setups[run["layer"]])
         ],
-        settings={"task": told(task), "budget": budget, **surroundings()},
-        command=command,
-        key=("layer", "seed"),
-        done=lambda run: int(run["test"] is not None),
-        complete=lambda content: {entry: content[entry] for entry in SCHEMA},
     )
     results.write()
     runs = [

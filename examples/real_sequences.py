@@ -15,8 +15,9 @@ default, and the validation loss chooses. With the best, `--seeds` fresh seeds t
 the validation loss has not improved for `--patience` epochs of `--updates` updates; the model
 of the best epoch is tested once, and again with its inputs changed, see `perturbations.py`.
 
-The output directory receives a folder for each set with results.json, see `SCHEMA`, and the
-searches. After an interruption the same command goes on: at most one trial or one run is lost.
+The output directory receives a folder for each set with the searches and results.json, see
+`SCHEMA` in real_training.py. After an interruption the same command goes on: at most one trial
+or one run is lost.
 Sets may run in several processes at a time; layers, seeds and sets may be added later.
 """
 
@@ -36,13 +37,12 @@ from contestants import (
     solved_units,
 )
 from real_sets import SETS, loader
-from real_training import RUN, fit, new_run, sentence, told, train
+from real_training import fit, new_run, results_file, sentence, train
 from reference_lines import reference_run
 from rich import print
 
 from keras_momentum_rnn.atomic_files import differences
-from keras_momentum_rnn.experiments import runner, surroundings
-from keras_momentum_rnn.experiments.results_file import ResultsFile
+from keras_momentum_rnn.experiments import runner
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
 RATES = (3e-4, 3e-2)
@@ -50,17 +50,6 @@ DEFAULT_RATE = 3e-3
 CLIPNORM = 1.0
 # Of the searches; those of the runs begin at 0.
 SEARCH_SEED = 1000
-
-SCHEMA = {
-    "commands": "the command lines of all calls",
-    "settings": {
-        "task": "its options, samples, steps, channels, metric, larger_is_better, chance",
-        "budget": "units of the LSTM, parameters, trials, updates of an epoch, epochs at most, "
-        "patience, batch_size, learning rates and clipnorm",
-        "backend": "with device and versions",
-    },
-    "runs": RUN,
-}
 
 
 def main(argv=None):
@@ -114,14 +103,7 @@ def compare_on(name, options, command):
         "learning rates": RATES,
         "clipnorm": CLIPNORM,
     }
-    results = ResultsFile(
-        folder=options.output / name,
-        settings={"task": told(task), "budget": budget, **surroundings()},
-        command=command,
-        key=("layer", "seed"),
-        done=lambda run: int(run["test"] is not None),
-        complete=lambda content: {entry: content[entry] for entry in SCHEMA},
-    )
+    results = results_file(options.output / name, task, budget, command)
     results.write()
     for layer in options.layers:
         new = [new_run(layer, seed) for seed in range(options.seeds)]

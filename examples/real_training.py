@@ -8,6 +8,8 @@ import numpy as np
 from contestants import SAMPLE, parameters
 from perturbations import perturbed
 
+from keras_momentum_rnn.experiments import surroundings
+from keras_momentum_rnn.experiments.results_file import ResultsFile
 from keras_momentum_rnn.tasks.archive import MASK_VALUE, masked, standardised
 from keras_momentum_rnn.tasks.task import Batches, Epochs
 
@@ -28,6 +30,38 @@ RUN = {
     "seconds": "of the processor, for training, its compilation and its validation",
     "diverged": "whether a loss that is no number ended it",
 }
+
+SCHEMA = {
+    "commands": "the command lines of all calls",
+    "settings": {
+        "task": "its options, samples, steps, channels, metric, larger_is_better, chance",
+        "budget": "units of the LSTM, parameters, trials, updates of an epoch, epochs at most, "
+        "patience, batch_size, learning rates and clipnorm",
+        "backend": "with device and versions",
+    },
+    "runs": RUN,
+}
+
+
+def results_file(folder, task, budget, command, check=lambda runs: []):
+    """Return the `ResultsFile` of a set, see `SCHEMA`.
+
+    Args:
+        folder: `Path`.
+        task: `Task`.
+        budget: dict, as in results.json.
+        command: str, the command line.
+        check: as of `ResultsFile`.
+    """
+    return ResultsFile(
+        folder=folder,
+        settings={"task": told(task), "budget": budget, **surroundings()},
+        command=command,
+        key=("layer", "seed"),
+        done=lambda run: int(run["test"] is not None),
+        complete=lambda content: {entry: content[entry] for entry in SCHEMA},
+        check=check,
+    )
 
 
 def told(task):

@@ -215,7 +215,7 @@ def test_a_comparison_is_resumed_and_reported(folder, monkeypatch):
     there = [name for name in layers if name != "LayerNorm-LSTM"]
     assert done == [(layer, seed) for layer in there for seed in (0, 1)]
     for run in results["runs"]:
-        assert set(run) == set(real_sequences.SCHEMA["runs"])
+        assert set(run) == set(real_training.SCHEMA["runs"])
         if run["layer"] != "linear":
             assert run["setup"]["trials"] == 2 and len(run["curve"]) <= 3
             assert run["curve"][run["best_epoch"] - 1][0] == min(e[0] for e in run["curve"])
