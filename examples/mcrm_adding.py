@@ -9,8 +9,8 @@ have, train with the settings of its LSTM.
 
 RNN, GRU and LSTM train as RuleRNN, RuleGRU and RuleLSTM with the rule Identity: the same
 equations, in less time. With the extra `cpu` a seed takes about 5 hours on one CPU core with
-JAX. So the layers take turns, `--at-once` epochs each, and can be compared long
-before the end. If interrupted, repeat the command to resume. Layers, seeds and epochs at once
+JAX. So the layers take turns, `--at-once` epochs each, and can be compared long before the end.
+If interrupted, repeat the command to resume. Layers, seeds and epochs at once
 may change later, and processes with layers of their own may share an output. Score and report
 are those of examples/reproduce.py; the output directory receives report.md, losses.png and
 results.json.

@@ -22,7 +22,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from command_line import documented_parser, new_folder, positive, publish, run_example
 from contestants import CONTESTANTS, REFERENCES, titled
 from matplotlib.figure import Figure
@@ -159,17 +158,15 @@ def table(content):
         each = [
             f"{score:.2f}{', diverged' * run['diverged']}" for score, run in zip(found, runs)
         ]
-        seconds = np.mean([run["seconds"] or 0 for run in runs])
         rows.append(
             [
                 name_of(layer),
                 f"{runs[0]['parameters']:,}" if runs[0]["parameters"] else "",
                 f"{found.mean():.2f}",
                 "; ".join(each),
-                f"{seconds:.0f}" if seconds >= 1 else "< 1",
             ]
         )
-    head = ["layer", "parameters", "test accuracy", "each seed", "CPU seconds a run"]
+    head = ["layer", "parameters", "test accuracy", "each seed"]
     return markdown_table(head, rows)
 
 
@@ -202,9 +199,7 @@ def text(content):
         f"`examples/results/real_sequences`, {budget['trials']} trials for each layer. LSTM "
         "and GRU run as RuleLSTM and RuleGRU with the rule Identity, which have the same "
         "equations. The models that are not recurrent also train on the validation "
-        "recordings. CPU seconds include compilation. "
-        + ", ".join(f"{n} {settings[n]}" for n in names)
-        + ".",
+        "recordings. " + ", ".join(f"{n} {settings[n]}" for n in names) + ".",
         "```sh\n" + "\n".join(content["commands"]) + "\n```",
     ]
     return "\n\n".join(parts) + "\n"

@@ -168,6 +168,6 @@ def mcrm_adding():
             found["runs"], key=lambda run: (run["seed"], order.index(run["layer"]))
         )
     ]
-    constant = results("mcrm_table1")["constant"]["loss"]
+    constant = found["constant"]["loss"]
     rows.append(["constant output", "", "", f"{constant:.1e}", ""])
     return markdown_table(["layer", "seed", "epochs", "test loss so far", "paper"], rows)
