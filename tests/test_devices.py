@@ -50,10 +50,7 @@ def setups(clipnorm, task="adding"):
 def compared(task, output, count):
     """Train on so many devices, an epoch at a time; with clipping but on TensorFlow."""
     if task == "characters":
-        texts = Path(output).parent
-        for split in ("train", "valid", "test"):
-            (texts / f"{split}.txt").write_text(TEXT * 5)
-        loaded = tasks.load(task, folder=str(texts), steps=4)
+        loaded = tasks.load(task, folder=str(Path(output).parent), steps=4)
     else:
         loaded = tasks.load(task, steps=10, samples=48, held_out=24)
     return compare(
@@ -87,6 +84,9 @@ needs_several = pytest.mark.skipif(bool(why_one_alone()), reason=why_one_alone()
 @needs_several
 @pytest.mark.parametrize("task", ["adding"] + ["characters"] * (BACKEND == "torch"))
 def test_two_devices_give_what_one_gives(task, tmp_path):
+    # Once and here: of two processes, one would read what the other has begun to write.
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.txt").write_text(TEXT * 5)
     one = compared(task, tmp_path / "one", 1)
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     environment = {**os.environ, **flags, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -105,8 +105,9 @@ def test_two_devices_give_what_one_gives(task, tmp_path):
     ]
     # States that a model carries are those of the rows of one process.
     trained = [map(keras.ops.convert_to_numpy, model.trainable_weights) for model in models]
+    # Two sum gradients in another order, and Adam divides by their size: 1e-5 has been seen.
     for weight, same in zip(*trained, strict=True):
-        np.testing.assert_allclose(weight, same, atol=1e-5)
+        np.testing.assert_allclose(weight, same, atol=1e-4)
 
 
 def test_more_devices_than_there_are_is_refused():
