@@ -209,6 +209,8 @@ class RuleLayer(keras.layers.RNN):
         Here the slots stay exact from one call to the next.
         """
         cell = self.cell
+        if not ops.is_tensor(sequences):  # `call` and `stateless_call` may get an array
+            sequences = ops.convert_to_tensor(sequences)
         self._check_length(sequences)
         mask = self._checked_mask(mask, sequences)
         states, slots_given = self._first_states(initial_state, sequences)
@@ -267,6 +269,26 @@ class RuleLayer(keras.layers.RNN):
         outputs = ops.cast(outputs, self.compute_dtype)
         result = outputs if self.return_sequences else outputs[:, -1]
         return (result, *states) if self.return_state else result
+
+    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Refuse to repeat, for `keras.RematScope`, a call that changes what it starts from."""
+        call = super().rematerialized_call(layer_call, *args, **kwargs)
+        changes = self.changed_by_calls(kwargs.get("training"))
+        if call is not layer_call and changes is not None:
+            raise ValueError(
+                f"A call of {type(self).__name__} {self.name!r} changes what it starts from, "
+                "and `keras.RematScope` would repeat it in the backward pass. Make the layer "
+                f"outside of the scope. Received: {changes}"
+            )
+        return call
+
+    def changed_by_calls(self, training: bool | None) -> str | None:
+        """Return the argument by which a call changes variables, as text, or None.
+
+        Args:
+            training: bool, as of the call.
+        """
+        return "stateful=True" if self.stateful else None
 
     def _check_length(self, sequences):
         """Refuse what Keras refuses: a number of steps or samples that does not fit."""
@@ -365,6 +387,14 @@ class RuleLayer(keras.layers.RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def config_to_copy(layer):
+    """Return the config of a layer, with its rule itself, which need not be registered."""
+    config = layer.get_config()
+    if isinstance(layer, RuleLayer) and "rule" in config:
+        config["rule"] = layer.rule
+    return config
 
 
 def cell_arguments(cell_class):

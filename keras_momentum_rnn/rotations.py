@@ -143,23 +143,31 @@ def rotation(base, skew, parametrization, portable=False):
         portable: True to compute it by operations that every file format has.
     """
     functions = PORTABLE if portable else PARAMETRIZATIONS
-    with _exact_products():
+    with _exact_products(base):
         base, wide = (ops.cast(m, _exact_dtype(m.dtype)) for m in (base, skew))
         matrix = nearer_orthogonal(base @ functions[parametrization](wide))
     return ops.cast(matrix, skew.dtype)
 
 
 # On GPUs of today JAX and TensorFlow round float32 numbers to 11 bits to multiply them, unless
-# told otherwise, which would leave Q orthogonal to 1e-3 and no better.
+# told otherwise, which would leave Q orthogonal to 1e-3 and no better. So does PyTorch within
+# `torch.autocast`.
 
 
-def _exact_products():
-    """Return a context in which JAX does not."""
-    if keras.config.backend() != "jax":
-        return contextlib.nullcontext()
-    import jax
+def _exact_products(like):
+    """Return a context in which JAX and PyTorch do not, on the device of a tensor."""
+    backend = keras.config.backend()
+    if backend == "jax":
+        import jax
 
-    return jax.default_matmul_precision("highest")
+        return jax.default_matmul_precision("highest")
+    if backend == "torch":
+        import torch
+
+        device = like.device.type
+        if torch.amp.is_autocast_available(device):
+            return torch.autocast(device, enabled=False)
+    return contextlib.nullcontext()
 
 
 def _exact_dtype(dtype):

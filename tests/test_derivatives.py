@@ -29,8 +29,8 @@ ROWS = [case for case in CASES if case.id in NAMES]
 
 def pair(case, **options):
     """A layer on its fast path in float64 where there is one, and one that steps."""
-    dtype = "float32" if BACKEND == "jax" else "float64"
-    layers = [case.layer(UNITS, dtype=dtype, **options) for _ in range(2)]
+    options = {"dtype": "float32" if BACKEND == "jax" else "float64", **options}
+    layers = [case.layer(UNITS, **options) for _ in range(2)]
     for layer in layers:
         layer.build((3, TIME, FEATURES))
     randomise(layers[0], np.random.default_rng(0))
@@ -239,6 +239,24 @@ def test_gradients_of_each_sample_and_forward_mode(case):
     _, slope = jvp(loss, tuple(values), tangents)
     expected = sum(float(ops.sum(g)) for g in plain)
     assert_close(array(slope), expected, 1e-4)
+
+
+@pytest.mark.transforms
+@pytest.mark.skipif(BACKEND != "torch", reason="a gradient by hand of PyTorch")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", ROWS)
+def test_gradients_of_many_results_at_once(case, dtype):
+    """A vectorized Jacobian: the call is plain, and `vmap` acts on its gradient alone."""
+    import torch
+
+    layers = pair(case, dtype=dtype)
+    x = arguments(layers[0])[0]
+    assert layers[0].plan(training=True).path != "step"
+    actual, expected = (
+        torch.autograd.functional.jacobian(layer, x, vectorize=fast)
+        for layer, fast in zip(layers, (True, False))
+    )
+    assert_close(array(actual), array(expected), 1e-5 if dtype == "float32" else 1e-10)
 
 
 @pytest.mark.transforms

@@ -333,6 +333,21 @@ def test_second_derivatives_are_those_of_the_steps(device):
         assert_close(actual, expected, 1e-3 if device == "native" else 1e-10)
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has gradients by hand of its own")
+@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+def test_gradients_of_many_results_at_once(device):
+    import torch
+
+    layers = pair("GRU", "unit")
+    x = torch.tensor(normal(np.random.default_rng(1), 3, TIME, 2))
+    actual, expected = (
+        torch.autograd.functional.jacobian(layer, x, vectorize=fast)
+        for layer, fast in zip(layers, (True, False))
+    )
+    for one, other in zip(actual, expected, strict=True):
+        assert_close(array(one), array(other), 1e-5)
+
+
 # Files, conversion, training
 
 

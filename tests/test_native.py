@@ -1,6 +1,7 @@
 """The native kernel: its numbers on every shape, and when it steps aside."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal
+from harness import BACKEND, array, assert_close, normal, results_and_gradients
 from masks import MASKS
 from native_layers import compare, pair
 from speed import COMPILES, slow_unless
@@ -102,6 +103,29 @@ def test_a_batch_of_no_samples(name):
             assert not array(weight.value.grad).any()
 
 
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "NAGRNN", "MCRM-Adam"])
+def test_an_input_without_features(name):
+    """Of it there is the bias alone."""
+    compare(pair_of(name, (3, 4, 0)), (3, 4, 0))
+
+
+@pytest.mark.parametrize("name", ["AdamLSTM", "RMSPropRNN"])
+def test_a_second_moment_that_hardly_decays(name):
+    """Of 1 - beta in float32 there would be one digit. A small step makes up for a small m."""
+    shape, numbers = (3, 6, 2), {"beta": 1 - 1e-7, "epsilon": 1e-16, "step_size": 1e-3}
+    rng = np.random.default_rng(1)
+    layers = pair(getattr(kmr, name), shape, **numbers)
+    x, cotangents = normal(rng, *shape), [normal(rng, 3, 6, 4)]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, training=True) for layer in layers
+    )
+    assert_close(1e7 * fast[-1], 1e7 * exact[-1], 1e-5)
+    for one, other in zip(fast, exact, strict=True):
+        assert_close(one, other, 1e-5)
+    for key, expected in by_step.items():
+        assert_close(by_fast[key], expected, 1e-3)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "MCRM-NAG", "NestedLSTM"])
 def test_what_is_not_finite_stays_in_its_own_sample(name, value):
@@ -150,7 +174,7 @@ results = []
 for cell, weights, states in (
     ("lstm", weights, states), ("nested_lstm", weights + memory, [normal(7, 19), *states])
 ):
-    equation = kernel.Equation(cell, "scaled", 0.6, 1.1, 0.9, 1e-3)
+    equation = kernel.Equation(cell, "scaled", 0.6, 1.1, 0.9, 0.1, 1e-3)
     finals, kept = kernel.forward(equation, x, weights, states)
     dx, by_weights, by_states = kernel.backward(
         equation, x, weights, states, None, kept, kept.h, finals)
@@ -173,6 +197,36 @@ def test_the_tile_of_other_processors(tmp_path):
     assert narrow[0] == 1
     for one, other in zip(own[1:], narrow[1:]):
         assert_close(other, one, 1e-4)
+
+
+UPDATED = """
+import keras, sys
+sys.path.insert(0, sys.argv[1])
+import keras_momentum_rnn as kmr
+assert kmr.__file__.startswith(sys.argv[1])
+layer = kmr.MomentumRNN(4, momentum=0.5, step_size=1.0, kernel_initializer="ones")
+assert layer.plan(features=1, training=True).path == "native"
+h = layer(keras.ops.ones((1, 1, 1)), training=True)
+print(keras.ops.convert_to_numpy(h)[0, 0])
+"""
+
+
+@pytest.mark.any_backend
+@pytest.mark.slow
+def test_an_update_compiles_what_it_changes(tmp_path):
+    """Numba itself compares the file of the compiled function alone."""
+    package = tmp_path / "keras_momentum_rnn"
+    shutil.copytree(ROOT / package.name, package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def result():
+        return float(in_a_process(UPDATED, str(tmp_path)).split()[0])
+
+    assert result() == pytest.approx(np.tanh(1))
+    rules = package / "paths/native/rules.py"
+    source, old = rules.read_text(), "gain * load(u, i + k)"
+    assert source.count(old) == 1
+    rules.write_text(source.replace(old, f"mu * {old}"))
+    assert result() == pytest.approx(np.tanh(0.5))
 
 
 def in_a_process(code, *arguments, **environment):

@@ -170,6 +170,18 @@ def test_time_distributed_counts_its_calls():
     assert_close(q.T @ q, np.eye(3), tolerance=1e-6)
 
 
+def test_a_call_that_changes_the_base_is_not_repeated():
+    """PyTorch would count it twice, and then fail in the backward pass."""
+    with keras.RematScope("full"):
+        layer, other = kmr.MomentumDTRIV(4, rebase_every=2, name="mine"), kmr.DTRIV(4)
+    x = normal(np.random.default_rng(0), 2, 5, 3)
+    with pytest.raises(ValueError, match=r"'mine' changes .*Received: rebase_every=2"):
+        layer(x, training=True)
+    assert array(layer.cell.calls_at_base) == 0
+    if BACKEND != "jax":  # whose `checkpoint` traces `training`, in layers of Keras too
+        assert array(layer(x)).shape == array(other(x, training=True)).shape == (2, 4)
+
+
 def test_plan_has_no_fused_path(monkeypatch):
     monkeypatch.setenv(SWITCH, "0")
     plan = kmr.MomentumDTRIV(4).plan(features=1)

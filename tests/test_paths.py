@@ -270,6 +270,23 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
             assert_close(actual, expected, tolerance=1e-5)
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="a context of PyTorch")
+@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+@pytest.mark.parametrize("name", ["AdamLSTM", "NAGGRU", "MomentumDTRIV", "MCRM"])
+def test_half_precision_around_the_layer(name, device):
+    """A product without a bias is then in half precision."""
+    import torch
+
+    layer = getattr(kmr, name)(4, use_bias=False, return_sequences=True)
+    x = normal(np.random.default_rng(2), 3, TIME, 5)
+    states = [np.zeros((3, size), "float32") for size in layer.state_size]
+    expected = run(layer, x, initial_state=states)[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        actual = layer(x, initial_state=states)
+        actual.float().sum().backward()
+    assert_close(array(actual.float()), expected, tolerance=3e-2)
+
+
 @pytest.mark.parametrize("shape", [(2, 1), (2, 6), (3, 5), (2, 5, 1), (10,)])
 def test_a_mask_of_another_shape_is_refused(shape):
     layer = kmr.MomentumLSTM(4)
@@ -339,10 +356,22 @@ class Mean(kmr.rules.LinearRule):
         return t / (t + 1), 1 / (t + 1)
 
 
+class LearnedMean(Mean):
+    """One whose inputs have a weight, which is known once the layer is built."""
+
+    def build(self, add_weight):
+        self.scale = add_weight(shape=(), initializer="ones", name="scale")
+
+    def coefficients(self, t):
+        mu, s = super().coefficients(t)
+        return mu, s * ops.convert_to_tensor(self.scale)
+
+
+@pytest.mark.parametrize("rule", [Mean, LearnedMean])
 @pytest.mark.parametrize("time", [9, CHUNK + 1])
-def test_a_step_size_that_changes_is_followed(time, device):
+def test_a_step_size_that_changes_is_followed(time, rule, device):
     x = normal(np.random.default_rng(0), 2, time, 3)
-    fast, step = (kmr.RuleLSTM(4, rule=Mean(), use_cudnn=u) for u in ("auto", False))
+    fast, step = (kmr.RuleLSTM(4, rule=rule(), use_cudnn=u) for u in ("auto", False))
     fast.build(x.shape)
     step.build(x.shape)
     step.set_weights(fast.get_weights())

@@ -156,7 +156,7 @@ KEPT_AWAY = [
     *((name, "use_cudnn", True) for name in NATIVES),
     *((name, "dropout", "gates") for name in NATIVES),
     *((name, "recurrence", "released") for name in NATIVES),
-    *((name, "features", 2**19) for name in NATIVES),
+    *((name, "features", size) for name in NATIVES for size in (0, 2**19)),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
     *((name, "training", False) for name in NATIVES[1:]),
     *((name, "device", "gpu") for name in NATIVES),

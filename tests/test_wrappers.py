@@ -153,6 +153,23 @@ def test_stateful_continues_where_it_stopped(case, mask):
     assert_close(run(stateful, X[:, :2], **call[1])[0], first, tolerance=1e-6)
 
 
+def test_a_call_without_keras_takes_an_array(case):
+    layer = case.layer(UNITS)
+    expected = array(layer(X))
+    assert_close(array(layer.call(X)), expected)
+    variables = layer.trainable_variables, layer.non_trainable_variables
+    values = [[variable.value for variable in kind] for kind in variables]
+    assert_close(array(layer.stateless_call(*values, X)[0]), expected)
+
+
+def test_a_stateful_call_is_not_repeated(case):
+    """The repetition would start from the states where the call ended: another gradient."""
+    with keras.RematScope("full"):
+        layer = case.layer(UNITS, stateful=True)
+    with pytest.raises(ValueError, match="Received: stateful=True"):
+        layer(X)
+
+
 def test_stateful_trains(case):
     model = keras.Sequential(
         [keras.Input(batch_shape=(BATCH, 2, FEATURES)), case.layer(UNITS, stateful=True)]

@@ -121,7 +121,8 @@ class MomentumLSTM(RuleLSTM):
         momentum: float, at least 0. From 1 on v grows without bound, and a warning says so.
             Defaults to 0.6.
         step_size: float above 0. Defaults to 0.6.
-        use_recurrent_bias: bool; with `True` it is the cell released with the paper.
+        use_recurrent_bias: bool; with `True` it is the cell released with the paper. Defaults
+            to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.
@@ -156,6 +157,7 @@ class NAGLSTM(RuleLSTM):
     Args:
         units: positive integer.
         step_size: float above 0. Defaults to 0.9.
+        use_recurrent_bias: bool, as of `RuleLSTM`. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.
@@ -204,6 +206,7 @@ class SRLSTM(RuleLSTM):
         restart_period: positive integer F. Defaults to 40.
         step_size: float above 0. Defaults to 0.9.
         formulation: `"paper"` or `"released"`. Defaults to `"paper"`.
+        use_recurrent_bias: bool, as of `RuleLSTM`. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.
@@ -260,6 +263,7 @@ class AdamLSTM(RuleLSTM):
         scale_free: bool; with `True` a common factor of the inputs changes nothing, but for
             `epsilon`: the one bias stands beside the recurrent product, outside the rule, as
             with `use_bias=False, use_recurrent_bias=True`. Defaults to `False`.
+        use_recurrent_bias: bool, as of `RuleLSTM`. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.
@@ -306,6 +310,7 @@ class RMSPropLSTM(RuleLSTM):
         scale_free: bool; with `True` a common factor of the inputs changes nothing, but for
             `epsilon`: the one bias stands beside the recurrent product, outside the rule, as
             with `use_bias=False, use_recurrent_bias=True`. Defaults to `False`.
+        use_recurrent_bias: bool, as of `RuleLSTM`. Defaults to `False`.
 
     Every other argument is that of `keras.layers.LSTM`; call arguments, shapes and
     errors are those of `RuleLSTM`.

@@ -144,6 +144,11 @@ class RuleDTRIV(RuleLayer):
             self.cell.rebase(self.rebase_every)
         return super().call(sequences, initial_state, mask, training)
 
+    def changed_by_calls(self, training: bool | None) -> str | None:
+        if self.rebase_every is None or not training:
+            return super().changed_by_calls(training)
+        return f"rebase_every={self.rebase_every}"
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "rebase_every": self.rebase_every}
 

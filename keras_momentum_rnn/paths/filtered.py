@@ -84,8 +84,8 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     taken, so a coefficient of 0 is no special case.
 
     Args:
-        coefficients: function of step numbers, `(steps,)` or `(batch, steps)`, to mu, of
-            the same shape or a number, and s, a number.
+        coefficients: function of step numbers, `(steps,)` or `(batch, steps)`, to mu and s,
+            each of the same shape or a number.
         x: tensor `(batch, time, width)`.
         first: tensor `(batch, width)`, v before the first step. Defaults to zero.
         start: tensor `(batch, 1)`, the numbers of the first step. Defaults to 0.
@@ -153,17 +153,17 @@ def chunk_coefficients(coefficients, t):
         t: tensor `(..., length)`, the numbers of the chunk's steps.
 
     Returns:
-        The triangle `(..., length, length)`, s times mu_{j+1} ... mu_i at (i, j), and the
+        The triangle `(..., length, length)`, s_j times mu_{j+1} ... mu_i at (i, j), and the
         column `(..., length, 1)`, mu_0 ... mu_i.
     """
     mu, s = coefficients(t)
-    mu = ops.ones_like(t) * mu
+    mu, s = ops.ones_like(t) * mu, ops.ones_like(t) * s
     steps = ops.arange(t.shape[-1])
     i, j = ops.expand_dims(steps, 1), ops.expand_dims(steps, 0)
     column = ops.expand_dims(mu, -1)
     factors = ops.where(i > j, column, ops.ones_like(column))
     triangle = cumulative_product(factors) * ops.cast(i >= j, t.dtype)
-    return s * triangle, mu[..., :1, None] * triangle[..., :1]
+    return ops.expand_dims(s, -2) * triangle, mu[..., :1, None] * triangle[..., :1]
 
 
 def cumulative_product(x):

@@ -147,6 +147,8 @@ def unfit(call):
             > NATIVE_WEIGHTS
         ),
         "each gate has a dropout mask of its own": call.dropout == "gates",
+        # A kernel without rows tells it that the input is the drive.
+        "the input has no features": call.features == 0,
         # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
         # and no exported model of either can hold a function of this process, nor can a
         # program of XLA, to which Keras may compile inference on TensorFlow.

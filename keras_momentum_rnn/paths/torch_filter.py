@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from keras_momentum_rnn.paths.torch_again import differentiable_gradients
+from keras_momentum_rnn.paths.torch_again import by_autograd, gradients_by_autograd
 
 
 class ElementwiseFilter(torch.autograd.Function):
@@ -30,9 +30,9 @@ class ElementwiseFilter(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dv_all, d_last):
         u, mu, v, v_all = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if by_autograd([dv_all, d_last]):
             run = partial(filter_in_steps, ctx.ends)
-            return None, *differentiable_gradients(run, [u, mu, v], [dv_all, d_last])
+            return None, *gradients_by_autograd(run, [u, mu, v], [dv_all, d_last])
         dv_all = torch.cat([torch.zeros_like(dv_all[:1]), dv_all])
         ctx.ends.add(dv_all, d_last)
         steps = dv_all.unbind()

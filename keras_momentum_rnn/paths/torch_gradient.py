@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_momentum_rnn.paths.filtered import filtered_before, unmasked
 from keras_momentum_rnn.paths.masks import spread_out
-from keras_momentum_rnn.paths.torch_again import differentiable_gradients
+from keras_momentum_rnn.paths.torch_again import by_autograd, gradients_by_autograd
 from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
 from keras_momentum_rnn.paths.torch_nested import Nested
 from keras_momentum_rnn.paths.torch_recurrences import (
@@ -93,7 +93,8 @@ def run_time_major(cell, training, x, states, steps):
     chunk = max(1, rows // max(1, x.shape[1]))
     outputs = []
     for start in range(0, len(x), chunk):
-        u = project(x[start : start + chunk]).contiguous()
+        # Under `torch.autocast` a product is in half precision, and the loop is in one dtype.
+        u = cell.to_slot_dtype(project(x[start : start + chunk])).contiguous()
         ends = Ends(steps if steps is None else (steps - start).clamp(0, len(u)))
         if filters:
             u, v = ElementwiseFilter.apply(ends, s * u, mu, v)
@@ -210,10 +211,10 @@ class CustomGradientLoop(torch.autograd.Function):
     def backward(ctx, d_outputs, *d_finals):
         u, *kept = ctx.saved_tensors
         inputs, kept = kept[: ctx.inputs], kept[ctx.inputs :]
-        if torch.is_grad_enabled():
-            results = [d_outputs, *d_finals]
+        d_results = [d_outputs, *d_finals]
+        if by_autograd(d_results):
             run = ctx.chunk.run_steps
-            return None, *differentiable_gradients(run, [u, *inputs], results)
+            return None, *gradients_by_autograd(run, [u, *inputs], d_results)
         recurrence, ends = ctx.chunk.recurrence, ctx.chunk.ends
         weights, _, slots = ctx.chunk.split(inputs)
         count = recurrence.states

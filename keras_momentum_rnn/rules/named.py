@@ -227,6 +227,21 @@ def get(rule: Rule | dict[str, Any]) -> Rule:
     """Return a `Rule` from a `Rule` or its serialised form, as a copy of its own.
 
     Weights that a rule creates belong to one cell, so no two cells share a rule.
+
+    Args:
+        rule: a `Rule`, or a dict as `keras.saving.serialize_keras_object` makes of one.
+
+    Returns:
+        A new `Rule` with the same arguments.
+
+    Raises:
+        ValueError: if it is neither. The message has what was given.
+
+    Example:
+
+    >>> from keras_momentum_rnn import rules
+    >>> rules.get(rules.HeavyBall(0.9)).momentum
+    0.9
     """
     if isinstance(rule, dict):
         rule = keras.saving.deserialize_keras_object(rule)

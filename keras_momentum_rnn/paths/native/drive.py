@@ -53,6 +53,7 @@ class Numbers(NamedTuple):
     gain: float
     factor: float
     beta: float
+    share: float
     epsilon: float
 
 

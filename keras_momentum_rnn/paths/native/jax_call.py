@@ -135,8 +135,9 @@ CELLS, KINDS = tuple(kernel.RECURRENCES), tuple(kernel.KINDS)
 def numbers_of(equation):
     """Return an `Equation` as an array, without its mu."""
     cell, kind = CELLS.index(equation.cell), KINDS.index(equation.kind)
-    numbers = equation.gain, equation.factor, equation.beta, equation.epsilon
-    return np.array([cell, kind, *numbers], np.float32)
+    of_scaled = equation.beta, equation.share, equation.epsilon
+    numbers = [cell, kind, equation.gain, equation.factor, *of_scaled]
+    return np.array(numbers, np.float32)
 
 
 def equation_of(numbers, mu):

@@ -37,6 +37,7 @@ class Equation:
         cell: a name of `RECURRENCES`.
         kind: "none", "linear" or "scaled".
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
+        share: float, 1 - beta; of a beta near 1 in float32 it would have few digits.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
     """
 
@@ -45,6 +46,7 @@ class Equation:
     gain: float = 1.0
     factor: float = 1.0
     beta: float = 0.0
+    share: float = 1.0
     epsilon: float = 1.0
     mu: object = field(default_factory=lambda: np.zeros((1, 1), np.float32), compare=False)
 
@@ -70,7 +72,8 @@ class Equation:
 
     def numbers(self):
         row = self.mu.shape[1] if len(self.mu) > 1 else 0
-        numbers = map(np.float32, (self.gain, self.factor, self.beta, self.epsilon))
+        numbers = self.gain, self.factor, self.beta, self.share, self.epsilon
+        numbers = map(np.float32, numbers)
         return Numbers(KINDS[self.kind], flat(self.mu), row, *numbers)
 
     def shape(self, batch, time, features, units, driven=False):

@@ -39,14 +39,18 @@ def compiles(recurrence="lstm"):
     """Compile the kernel of a recurrence, or read it from the disk; return whether it runs.
 
     Numba keeps compiled code in the folder of the source, or where that is not writable in
-    the user's cache folder, or where `NUMBA_CACHE_DIR` says.
+    the user's cache folder, or where `NUMBA_CACHE_DIR` says. What is there of other sources
+    than these is removed.
     """
     timer = threading.Timer(PATIENCE, say_what_takes_time)
     timer.daemon = True
     timer.start()
     try:
         from keras_momentum_rnn.paths.native.kernel import try_out
+        from keras_momentum_rnn.paths.native.loops import forward
+        from keras_momentum_rnn.paths.native.stale_code import remove_stale
 
+        remove_stale(forward.stats.cache_path)
         try_out(recurrence)
     except Exception as error:
         _failed.set()

@@ -1,7 +1,7 @@
 """A step of a rule on rows of vectors, and the way back.
 
 The drive of a row takes the place of its u = W x + b. `rule` is one of the codes below; of
-`SCALED`, v' = mu v + gain u, m' = beta m + (1 - beta) u^2, drive = factor v' / sqrt(m' + eps).
+`SCALED`, v' = mu v + gain u, m' = beta m + share u^2, drive = factor v' / sqrt(m' + eps).
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def advanced(x, v, m, j, mu, gain, beta, share):
 def scaled_row(u, i, v, m, j, width, numbers):
     """u becomes the drive. `numbers` are `loops.Numbers`."""
     mu, gain, factor = splat(numbers.mu[0]), splat(numbers.gain), splat(numbers.factor)
-    share, beta = splat(ONE - numbers.beta), splat(numbers.beta)
+    share, beta = splat(numbers.share), splat(numbers.beta)
     epsilon = splat(numbers.epsilon)
     for k in range(0, width, WIDTH):
         velocity, moment = advanced(load(u, i + k), v, m, j + k, mu, gain, beta, share)
@@ -55,7 +55,7 @@ def scaled_row(u, i, v, m, j, width, numbers):
 def scaled_row_again(u, r, i, v, m, v_all, j, width, numbers):
     """As `scaled_row`, but u stays; v' goes to `v_all` and 1 / sqrt(m' + eps) to r."""
     mu, gain, one = splat(numbers.mu[0]), splat(numbers.gain), splat(ONE)
-    share, beta = splat(ONE - numbers.beta), splat(numbers.beta)
+    share, beta = splat(numbers.share), splat(numbers.beta)
     epsilon = splat(numbers.epsilon)
     for k in range(0, width, WIDTH):
         velocity, moment = advanced(load(u, i + k), v, m, j + k, mu, gain, beta, share)
@@ -77,7 +77,7 @@ def linear_row_back(d_drive, du, i, dv, j, width, mu, gain):
 def scaled_row_back(d_drive, du, i, u, v_all, r, at, dv, dm, j, width, numbers):
     """dv and dm hold the gradients of the step's v' and m', and then those of its v and m."""
     mu, gain, factor = splat(numbers.mu[0]), splat(numbers.gain), splat(numbers.factor)
-    share, beta = splat(TWO * (ONE - numbers.beta)), splat(numbers.beta)
+    share, beta = splat(TWO * numbers.share), splat(numbers.beta)
     half = splat(HALF)
     for k in range(0, width, WIDTH):
         root = load(r, at + k)

@@ -116,7 +116,8 @@ def equation_and_mu(cell, x, counters):
     name, rule = cell.recurrence_name, cell.rule
     if rule.scaled:
         mu, gain, factor = rule.scaling
-        equation = Equation(name, "scaled", gain, factor, rule.beta, rule.epsilon)
+        beta, epsilon = rule.beta, rule.epsilon
+        equation = Equation(name, "scaled", gain, factor, beta, 1 - beta, epsilon)
         return equation, ops.full((1, 1), mu, dtype="float32")
     if not rule.linear or filtered_before(rule):
         return Equation(name), ops.zeros((1, 1), dtype="float32")

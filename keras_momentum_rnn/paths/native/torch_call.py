@@ -3,7 +3,7 @@
 import torch
 
 from keras_momentum_rnn.paths.native import kernel
-from keras_momentum_rnn.paths.torch_again import differentiable_gradients
+from keras_momentum_rnn.paths.torch_again import by_autograd, gradients_by_autograd
 
 
 @torch.compiler.disable
@@ -41,13 +41,13 @@ class NativeCell(torch.autograd.Function):
         # Read once: a checkpoint would compute them again for a second reading, and refuses.
         saved = ctx.saved_tensors
         kept, inputs = saved[:count], saved[count:]
-        if torch.is_grad_enabled():
+        if by_autograd(d_results):
 
             def run(*inputs):
                 outputs, finals = ctx.problem.run_steps(*inputs)
                 return [outputs, *finals]
 
-            return None, None, *differentiable_gradients(run, inputs, d_results)
+            return None, None, *gradients_by_autograd(run, inputs, d_results)
         d_outputs, *d_finals = map(array, d_results)
         arrays = ctx.equation.divided(list(map(array, inputs)))
         dx, d_weights, d_states = kernel.backward(
