@@ -97,7 +97,12 @@ def read(path):
 
     samples, rate = soundfile.read(path, dtype="float32")
     if rate != RATE or samples.ndim != 1:
-        raise SystemExit(f"{path} must have one channel at {RATE} Hz")
+        raise SystemExit(
+            f"{path} must have one channel at {RATE} Hz. "
+            f"Received: shape {samples.shape} at {rate} Hz"
+        )
+    if len(samples) < WINDOW:
+        raise SystemExit(f"{path} must have {WINDOW} samples or more. Received: {len(samples)}")
     return samples
 
 

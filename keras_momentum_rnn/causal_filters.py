@@ -95,7 +95,7 @@ def dense(x, kernel, bias, activation, options):
 
 def known(rule):
     """Return whether a rule has a filter of Keras layers."""
-    if not rule.linear or rule.learns:
+    if not rule.linear or rule.learns or not rule.shared:
         return False
     if isinstance(rule, rules.ScheduledRestart):
         return rule.restart_period <= LONGEST_PERIOD

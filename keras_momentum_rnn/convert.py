@@ -15,7 +15,7 @@ from keras_momentum_rnn.causal_filters import (
     copy_behind_filter,
     known,
 )
-from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.recurrent import RuleLayer, config_to_copy
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
 
 
@@ -120,6 +120,9 @@ class _Conversion:
 
     def __init__(self):
         self.clones, self.origins = {}, {}
+        # The converted layers and the new ones in the result, by the ids of the former.
+        # `Bidirectional` makes its layers anew, so those in it are not the clones.
+        self.converted = {}
 
     def run(self, layer):
         if not isinstance(layer, keras.Layer) or not self.holds(layer):
@@ -156,6 +159,8 @@ class _Conversion:
                 "calls are no graph that could be converted. Convert its layers one by one or, "
                 "if it has inputs and outputs, `keras.Model(model.inputs, model.outputs)`"
             )
+        if isinstance(layer, RuleLayer):
+            return _built_like(layer, type(layer).from_config(config_to_copy(layer)))
         return keras.saving.deserialize_keras_object(
             keras.saving.serialize_keras_object(layer),
             custom_objects={type(layer).__name__: type(layer)},
@@ -216,6 +221,8 @@ class _Conversion:
         for name, part in _inside(old).items():
             self.copy_state(part, new_parts[name])
         if self.converts(old):
+            self.converted[id(old)] = old, new
+            _share_flag([old.cell], new.cell)
             if old.built:
                 self.copy_cell(old.cell, new.cell)
             pairs = list(zip(old.states or (), new.states or ()))
@@ -234,6 +241,7 @@ class _Conversion:
                     new.load_assets(folder)
         for source, target in pairs:
             target.assign(_tensor(source))
+            _share_flag([source], target)
 
 
 class _FromKeras(_Conversion):
@@ -275,7 +283,9 @@ class _FromKeras(_Conversion):
         for weight in plain.weights:
             own = getattr(ours, weight.name)
             # With no bias inside the rule, the one beside the recurrent product is the bias.
-            (extra if own is None else own).assign(_tensor(weight))
+            own = extra if own is None else own
+            own.assign(_tensor(weight))
+            _share_flag([weight], own)
 
 
 class _ToKeras(_Conversion):
@@ -288,9 +298,8 @@ class _ToKeras(_Conversion):
 
     def run(self, layer):
         new = super().run(layer)
-        for plain in self.clones.values():
-            ours = self.origins[id(plain)]
-            if self.converts(ours) and not self.exact and changes_the_drive(ours.rule):
+        for ours, plain in self.converted.values():
+            if not self.exact and changes_the_drive(ours.cell):
                 warnings.warn(difference(ours, plain), stacklevel=3)
         if id(new) in self.filters:
             x = keras.Input((None, layer.cell.kernel.shape[0]), dtype=layer.compute_dtype)
@@ -302,7 +311,7 @@ class _ToKeras(_Conversion):
             return super().rebuilt(layer)
         if _inside(layer) and not _has_graph(layer) and self.holds(layer):
             check_exact(layer, {"is wrapped": True})
-        if not self.converts(layer) or not changes_the_drive(layer.rule):
+        if not self.converts(layer) or not changes_the_drive(layer.cell):
             return super().rebuilt(layer)
         _with_counterpart(layer)
         check_exact(
@@ -326,7 +335,8 @@ class _ToKeras(_Conversion):
         if not any(layers):
             return new
         parts = [part for f, layer in zip(layers, new.layers) for part in (*f, layer)]
-        return keras.Sequential([keras.Input(model.input_shape[1:]), *parts], name=model.name)
+        first = keras.Model(new.inputs, new.outputs).layers[0]
+        return keras.Sequential([first, *parts], name=model.name)
 
     def called(self, new, *args, **kwargs):
         if id(new) in self.filters:
@@ -359,7 +369,9 @@ class _ToKeras(_Conversion):
             parts = [getattr(ours, weight.name)]
             if weight.name == "bias":
                 parts.append(getattr(ours, "recurrent_bias", None))
-            weight.assign(sum(_tensor(part) for part in parts if part is not None))
+            parts = [part for part in parts if part is not None]
+            weight.assign(sum(map(_tensor, parts)))
+            _share_flag(parts, weight)
 
 
 def _with_counterpart(layer):
@@ -396,6 +408,13 @@ def _built_like(old, new):
     if old.built and not new.built and old.get_build_config():
         new.build_from_config(old.get_build_config())
     return new
+
+
+def _share_flag(sources, target):
+    """Let a variable or a cell be trained if one of those is that it stands for."""
+    trainable = any(source.trainable for source in sources)
+    if target.trainable != trainable:
+        target.trainable = trainable
 
 
 def _tensor(variable):

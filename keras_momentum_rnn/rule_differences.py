@@ -4,14 +4,16 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.causal_filters import known
+from keras_momentum_rnn.recurrent import config_to_copy
 
 
-def changes_the_drive(rule):
-    """Return whether a rule's drive differs from u, tried on a short sequence."""
+def changes_the_drive(cell):
+    """Return whether the drive of a cell's rule differs from u, tried on a short sequence."""
+    rule, width = cell.rule, cell.drive_width
     if rule.learns:
         return True
-    steps = np.random.default_rng(0).normal(size=(5, 1, 8)).astype("float32")
-    slots = [ops.zeros((1, size)) for size in rule.slots(8).values()]
+    steps = np.random.default_rng(0).normal(size=(5, 1, width)).astype("float32")
+    slots = [ops.zeros((1, size)) for size in rule.slots(width).values()]
     for u in map(ops.convert_to_tensor, steps):
         drive, slots = rule.update(u, slots)
         if float(ops.max(ops.abs(drive - u))) > 1e-6:
@@ -40,7 +42,7 @@ def difference(ours, plain):
 
 def outputs_alone(layer, x):
     """Return all outputs of a layer that is left as it is."""
-    config = layer.get_config()
+    config = config_to_copy(layer)
     for name in ("stateful", "return_state", "unroll", "go_backwards"):
         config[name] = False
     config |= {"return_sequences": True, "dtype": "float32"}

@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.cells.base import RuleCell
-from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.recurrent import RuleLayer, config_to_copy
 
 # Layers that treat each time step alone, so that one step passes them as many do.
 PER_STEP = (
@@ -215,6 +215,7 @@ class _Graph:
     def call(self, layer, args, kwargs):
         tensors = [x for x in keras.tree.flatten((args, kwargs)) if hasattr(x, "shape")]
         timed = [id(x) in self.timed for x in tensors]
+        _check_inference(layer, args, kwargs)
         if _has_graph(layer):
             return self.nested(layer, args, kwargs)
         if isinstance(layer, keras.layers.RNN) and any(timed):
@@ -283,7 +284,7 @@ class _Graph:
         if not self.rebuild or not isinstance(layer, keras.Layer):
             return layer
         if id(layer) not in self.copies:
-            config = layer.get_config()
+            config = config_to_copy(layer)
             # Layers of two models may share a name, which stand in one here.
             config["name"] = _free(layer.name, self.names)
             if isinstance(layer, keras.layers.RNN):
@@ -352,6 +353,17 @@ def _check_forwards(layer, args, kwargs):
         raise ValueError(
             f"Layer {layer.name!r} takes its initial state from the graph, which a stream "
             "would set anew at every step. Make a step model of each part"
+        )
+
+
+def _check_inference(layer, args, kwargs):
+    """Refuse a layer that always trains, but for noise, which a step may draw for itself."""
+    kinds = keras.layers.RNN, keras.layers.BatchNormalization
+    flags = [value for value in (*args, *kwargs.values()) if value is True]
+    if flags and (_has_graph(layer) or isinstance(layer, kinds)):
+        raise ValueError(
+            f"{type(layer).__name__} {layer.name!r} must run as in inference: noise and "
+            "statistics of a whole sequence are not those of one step. Received: training=True"
         )
 
 

@@ -4,13 +4,22 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from keras_momentum_rnn import (
-    MomentumLSTM,
-)
+from keras_momentum_rnn import MomentumLSTM, rules
 from keras_momentum_rnn.convert import from_keras, to_keras
 
 PLAIN = {"momentum": 0.0, "step_size": 1.0}
 BATCH, TIME, WIDTH, UNITS = 3, 5, 4, 3
+
+
+class Averaging(rules.Rule):
+    """A rule that no one registered."""
+
+    def slots(self, width):
+        return {"g": width}
+
+    def update(self, u, slots):
+        g = 0.9 * slots[0] + 0.1 * u
+        return g, [g]
 
 
 def random(*shape, seed=0):

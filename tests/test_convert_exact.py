@@ -5,13 +5,14 @@ import warnings
 import keras
 import numpy as np
 import pytest
+from conversions import Averaging
 from harness import array, assert_close, normal, randomise
-from keras import layers
+from keras import layers, ops
 from masks import MASKS
 from speed import SLOW_IF_COMPILED
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn.convert import to_keras
+from keras_momentum_rnn.convert import from_keras, to_keras
 
 pytestmark = SLOW_IF_COMPILED
 
@@ -92,6 +93,16 @@ def test_exact_copies_take_a_mask_of_the_graph(name):
     assert_close(array(plain(inputs)), array(model(inputs)), tolerance=1e-5)
 
 
+def test_an_exact_copy_of_a_sequential_model_keeps_its_input():
+    words = keras.Input((TIME,), batch_size=2, dtype="int32", name="words")
+    model = keras.Sequential([words, layers.Embedding(7, FEATURES), copied(LINEAR["NAGLSTM"])])
+    plain = to_keras(model, exact=True)
+    (given,), (kept,) = model.inputs, plain.inputs
+    assert (kept.name, kept.dtype, kept.shape) == (given.name, given.dtype, given.shape)
+    x = np.random.default_rng(2).integers(0, 7, (2, TIME)).astype("int32")
+    assert_close(array(plain(x)), array(model(x)), tolerance=1e-5)
+
+
 def test_an_exact_copy_can_be_saved(tmp_path):
     layer = copied(LINEAR["SRLSTM"])
     model = keras.Sequential([keras.Input((None, FEATURES)), layers.Masking(), layer])
@@ -105,6 +116,29 @@ def test_an_exact_copy_can_be_saved(tmp_path):
 def test_a_rule_that_changes_nothing_needs_no_filter():
     layer = copied(kmr.MomentumLSTM(UNITS, momentum=0.0, step_size=1.0))
     assert type(to_keras(layer, exact=True)) is layers.LSTM
+
+
+@keras.saving.register_keras_serializable(package="test_convert_exact")
+class OfUnits(kmr.rules.LinearRule):
+    """Each unit has a momentum of its own."""
+
+    shared = False
+
+    def __init__(self, units):
+        self.units = units
+
+    def coefficients(self, t):
+        return ops.linspace(0.1, 0.9, self.units), 0.8
+
+
+@pytest.mark.parametrize("units", [FEATURES + 1, 7])
+def test_a_rule_of_other_numbers_for_each_unit(units):
+    """Where the drive is as wide as [x, 1], too, it has no filter of x."""
+    layer = copied(kmr.RuleRNN(units, rule=OfUnits(units)))
+    with pytest.raises(ValueError, match="without such a filter"):
+        to_keras(layer, exact=True)
+    with pytest.warns(UserWarning, match="differ by up to"):
+        assert type(to_keras(layer)) is layers.SimpleRNN
 
 
 @pytest.mark.parametrize(
@@ -140,3 +174,38 @@ def test_the_warning_says_how_far_and_what_to_do(layer, advice):
     far = np.abs(array(sequences[0](x)) - array(sequences[1](x))).max()
     said = float(message.split("differ by up to ")[1].split(",")[0])
     assert said == pytest.approx(far, rel=0.06)
+
+
+def test_the_warnings_of_a_wrapper_measure_the_layers_in_the_copy():
+    """`Bidirectional` makes its forward layer anew; that given to it keeps other weights."""
+    wrapper = layers.Bidirectional(kmr.AdamGRU(UNITS, name="mine"))
+    wrapper(X)
+    randomise(wrapper, np.random.default_rng(3))
+    with pytest.warns(UserWarning, match="differ by up to") as of_both:
+        to_keras(wrapper)
+    with pytest.warns(UserWarning, match="differ by up to") as of_each:
+        for layer in (wrapper.forward_layer, wrapper.backward_layer):
+            to_keras(layer)
+    said = [
+        [str(w.message) for w in caught if "differ by" in str(w.message)]
+        for caught in (of_both, of_each)
+    ]
+    assert len(said[0]) == 2 and said[0] == said[1]
+
+
+def test_a_rule_need_not_be_registered_to_be_converted():
+    ours = kmr.RuleLSTM(UNITS, rule=Averaging(), name="mine")
+    ours.build((None, None, FEATURES))
+    with pytest.warns(UserWarning, match="no Averaging.* differ by up to"):
+        assert type(to_keras(ours)) is layers.LSTM
+    model = keras.Sequential(
+        [
+            keras.Input((None, FEATURES)),
+            kmr.RuleGRU(UNITS, rule=Averaging(), return_sequences=True),
+            layers.LSTM(UNITS),
+        ]
+    )
+    randomise(model, np.random.default_rng(3))
+    new = from_keras(model, kmr.MomentumLSTM, momentum=0.0, step_size=1.0)
+    assert type(new.layers[0].rule) is Averaging
+    assert_close(array(new(X)), array(model(X)), tolerance=1e-5)

@@ -135,6 +135,23 @@ def test_frozen_layers_stay_frozen():
         assert len(ours.trainable_variables) == len(model.trainable_variables) == 5
 
 
+def test_frozen_cells_and_weights_stay_frozen():
+    model = keras.Sequential(
+        [
+            keras.Input((TIME, WIDTH)),
+            *(layers.LSTM(UNITS, return_sequences=True) for _ in range(2)),
+            layers.Dense(2),
+        ]
+    )
+    first, second, dense = model.layers
+    first.cell.trainable = False
+    second.cell.kernel.trainable = dense.kernel.trainable = False
+    for ours in (from_keras(model, MomentumLSTM), to_keras(from_keras(model, NAGLSTM))):
+        flags = [weight.trainable for weight in ours.weights]
+        assert flags == [weight.trainable for weight in model.weights]
+        assert flags == [False] * 4 + [True] * 2 + [False, True]
+
+
 def test_to_keras_drops_the_slots_of_a_graph():
     x = keras.Input((TIME, WIDTH))
     lstm = {**PLAIN, "return_state": True}

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from cases import REPRESENTATIVES
+from conversions import Averaging
 from harness import array, assert_close, normal, randomise
 from keras import layers
 from speed import SLOW_IF_COMPILED
@@ -125,6 +126,11 @@ def test_stacked_cells():
     assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layers.RNN(cells)]))
 
 
+def test_a_rule_need_not_be_registered():
+    layer = kmr.RuleLSTM(UNITS, rule=Averaging())
+    assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layer]))
+
+
 def test_layers_and_calls_of_one_name():
     def inner(name):
         layer = kmr.MomentumLSTM(FEATURES, return_sequences=True, name="same")
@@ -215,10 +221,28 @@ def from_the_graph():
     return keras.Model(x, kmr.MomentumLSTM(UNITS, name="decoder")(x, initial_state=states))
 
 
+def always_training(layer):
+    x = keras.Input((None, FEATURES))
+    return keras.Model(x, kmr.AdamGRU(4)(layer(x, training=True)))
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
         (lambda: sequential(layers.Bidirectional(kmr.MomentumLSTM(4))), "Bidirectional"),
+        (
+            lambda: always_training(
+                kmr.NAGLSTM(4, dropout=0.5, return_sequences=True, name="noisy")
+            ),
+            "NAGLSTM 'noisy' must run as in inference.*Received: training=True",
+        ),
+        (lambda: always_training(layers.BatchNormalization()), "BatchNormalization .*training"),
+        (
+            lambda: always_training(
+                keras.Sequential([keras.Input((None, FEATURES)), layers.Dropout(0.5)])
+            ),
+            "Sequential .*training=True",
+        ),
         (lambda: sequential(kmr.MomentumLSTM(4, go_backwards=True)), "goes backwards"),
         (lambda: sequential(layers.Conv1D(4, 2), kmr.MomentumLSTM(4)), "Conv1D .* each step"),
         (
@@ -273,3 +297,7 @@ def test_the_example_listens_to_a_file(tmp_path, capsys):
     assert 0 <= guess < 10
     # 256 samples, and then 128 more each.
     assert said.count(" ms  ") == (2000 - 256) // 128 + 1
+    for digit in range(4):
+        soundfile.write(tmp_path / f"{digit}_someone_0.wav", sound[:255], 8000)
+    with pytest.raises(SystemExit, match=r"0\.wav must have 256 samples.*Received: 255"):
+        example.main(["--data-dir", str(tmp_path), *options])
