@@ -25,6 +25,7 @@ from keras_momentum_rnn.tuning import (
     suggest_layer,
 )
 from keras_momentum_rnn.tuning.first_trials import completed
+from keras_momentum_rnn.tuning.results import row_of
 from keras_momentum_rnn.tuning.values import SEARCHED, readable
 
 pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
@@ -258,6 +259,17 @@ def test_ranges_are_narrowed():
 def test_layers_do_not_see_what_the_logit_rounds():
     hp = parameters(layer="AdamLSTM", beta_logit=float(np.log(0.999 / 0.001)))
     assert suggest_layer(hp, ["AdamLSTM"], 2).beta == 0.999
+
+
+def test_given_numbers_keep_all_their_digits():
+    numbers = {"momentum": [0.12345678, 0.5], "step_size": 1 / 3, "beta": 1 - 1e-9}
+    layer = suggest_layer(parameters(), ["AdamLSTM"], 2, **numbers)
+    assert (layer.momentum, layer.step_size, layer.beta) == (0.12345678, 1 / 3, 1 - 1e-9)
+    trial = keras_tuner.engine.trial.Trial(parameters(), trial_id="0", status="COMPLETED")
+    suggest_layer(trial.hyperparameters, ["AdamLSTM"], 2, **numbers)
+    trial.score = 0.0
+    found = row_of(trial, "no/folder").values
+    assert {name: found[name] for name in numbers} == {**numbers, "momentum": 0.12345678}
 
 
 # First trials

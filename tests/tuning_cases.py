@@ -70,3 +70,14 @@ def images():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(24, 3, 2)).astype("float32")
     return x, (x.sum(axis=(1, 2)) > 0).astype("int32")
+
+
+def fail(error):
+    def event():
+        raise error
+
+    return event
+
+
+def scores(results):
+    return [row.score for row in results.rows]

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 import keras_tuner
-from keras_tuner.engine.hyperparameters import Fixed
+from keras_tuner.engine.hyperparameters import Fixed, Float
 from rich.table import Table
 
 from keras_momentum_rnn.atomic_files import check_model_file, replaced, write_json
@@ -78,7 +78,8 @@ def row_of(trial, folder):
     space, values = trial.hyperparameters.space, trial.hyperparameters.values
     # In the order of the space, which the wire does not keep for the values.
     names = [hp.name for hp in space if hp.name in values and not hp.name.startswith("tuner/")]
-    values = readable({name: values[name] for name in names})
+    given = [hp.name for hp in space if not isinstance(hp, Float)]
+    values = readable({name: values[name] for name in names}, given)
     fixed = {hp.name.removesuffix(LOGIT) for hp in space if isinstance(hp, Fixed)}
     row = Row(
         trial=trial.trial_id,

@@ -22,6 +22,8 @@ from keras_momentum_rnn.tuning.results import Results, load_results, row_of
 from keras_momentum_rnn.tuning.roles import check_address, quiet, role, tuner_id
 
 MAX_TRIALS = 20
+# Arguments of `fit` of these types, such as `batch_size`, are the same in all trials.
+PLAIN = (bool, int, float, str)
 
 
 class Tuner:
@@ -116,7 +118,8 @@ def tune(
             that returns a compiled model.
         x: training data, as for `model.fit`.
         y: the targets, as for `model.fit`.
-        directory: path of the search. It must be new, empty, or hold the same search.
+        directory: path of the search. It must be new, empty, or hold the same search, of the
+            same data, with the same numbers for `fit`.
         strategy: `"random"`, `"hyperband"`, `"bayesian"` or `"grid"`. Defaults to `"random"`.
             A grid has the choices of every list, and ten values of every interval.
         max_trials: positive integer. Raise it to continue a finished search. Defaults to 20;
@@ -166,14 +169,18 @@ def tune(
     check(strategy, max_trials, epochs, executions, patience, seed, first, objective, fit)
     if strategy in ("random", "bayesian"):
         max_trials = max_trials or MAX_TRIALS
+    callbacks = fit.get("callbacks") or []  # Keras takes None, and one for a list
+    one = isinstance(callbacks, keras.callbacks.Callback)
+    fit["callbacks"] = [callbacks] if one else [*callbacks]
     if patience is not None:
         stop = keras.callbacks.EarlyStopping(
             monitor=objective.name, mode=objective.direction, patience=patience
         )
-        fit["callbacks"] = [*fit.get("callbacks", []), stop]
+        fit["callbacks"].append(stop)
     hp = keras_tuner.HyperParameters()
     watched.build(hp)
     settings = {
+        **{name: value for name, value in fit.items() if isinstance(value, PLAIN)},
         "strategy": strategy,
         "seed": seed,
         "epochs": epochs,

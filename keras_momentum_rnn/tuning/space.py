@@ -28,7 +28,7 @@ def suggest_layer(
     The hyperparameter `layer` chooses the kind. Layers share the others: `momentum` is one
     hyperparameter, active for every layer that has a momentum. The search sees `beta` as
     `beta_logit`, `log(beta / (1 - beta))`, a scale that resolves 0.01 and 0.999 equally well,
-    and a `rebase_every` of `None` as 0.
+    and a `rebase_every` of `None` as 0. Numbers from an interval have six digits.
 
     Args:
         hp: `keras_tuner.HyperParameters`.

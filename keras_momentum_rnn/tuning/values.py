@@ -12,7 +12,7 @@ from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.rules import LearnedMomentum
 
 LOGIT = "_logit"
-# Digits of a float as layers take it: 0.999, not what the logit and its inverse make of it.
+# Digits of a float from an interval: 0.999, not what the logit and its inverse make of it.
 DIGITS = 6
 
 # The hyperparameters of layers, as their rules and cells declare them. No layer names the
@@ -55,7 +55,7 @@ def ask(hp, name, spec):
         value = hp.Boolean(name) if is_bool else hp.Choice(name, [coded(name, v) for v in spec])
     else:
         value = hp.Fixed(name, coded(name, spec))
-    return None if value is None else layer_value(name, value)
+    return None if value is None else layer_value(name, value, isinstance(spec, tuple))
 
 
 def checked_spec(name, spec):
@@ -103,18 +103,23 @@ def coded(name, value):
     return math.log(value / (1 - value)) if name.endswith(LOGIT) else value
 
 
-def layer_value(name, value):
+def layer_value(name, value, of_interval=True):
     """Return the value of a hyperparameter as a layer takes it: the inverse of `coded`."""
     hyperparameter = HYPERPARAMETERS.get(plain(name))
     if value == 0 and hyperparameter is not None and hyperparameter.optional:
         return None
     if name.endswith(LOGIT):
         value = 1 / (1 + math.exp(-value))
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    rounded = of_interval and isinstance(value, float)
+    return float(f"{value:.{DIGITS}g}") if rounded else value
 
 
-def readable(values):
+def readable(values, given=()):
     """Return a trial's values by name as layers take them, no stand-ins.
+
+    Args:
+        values: dict.
+        given: names of those that come from no interval.
 
     Example:
 
@@ -123,5 +128,6 @@ def readable(values):
     {'layer': 'AdamLSTM', 'beta': 0.5, 'rebase_every': None}
     """
     return {
-        name.removesuffix(LOGIT): layer_value(name, value) for name, value in values.items()
+        name.removesuffix(LOGIT): layer_value(name, value, name not in given)
+        for name, value in values.items()
     }
