@@ -111,7 +111,10 @@ def parse(argv):
     check_pilot(parser, options)
     options.set = dict(options.set)
     if "samples" in options.set:
-        parser.error("argument --set: --every has the place of the option samples")
+        parser.error(
+            "argument --set: --every has the place of the option samples. "
+            f"Received: samples={options.set['samples']!r}"
+        )
     options.tasks = list(dict.fromkeys(options.tasks))
     options.task, several = options.tasks[0], len(options.tasks) > 1
     name = "long_dependencies" if several else f"{options.task}_momenta"
@@ -122,7 +125,8 @@ def parse(argv):
 def check_pilot(parser, options):
     """End where a pilot would be over before the momenta of its rows differ."""
     steps, warm = sutskever2013.WARM_UP
-    rising = any(momentum not in (0, warm) for momentum in options.momenta)
+    constant = {warm} if options.warm_zero else {0, warm}
+    rising = not constant.issuperset(options.momenta)
     if rising and len(set(options.learning_rates)) > 1 and options.pilot <= steps:
         parser.error(
             f"argument --pilot: must exceed {steps}, the updates with momentum {warm}. "

@@ -85,7 +85,8 @@ def table(results):
         f"The {ERRORS[settings['metric']]}, after at most {updates:,} updates here (the best "
         f"on validation) and {sutskever2013.UPDATES:,} in the paper, by momentum of the "
         "optimizer: N is Nesterov's form, M the classical one. `biases` are outputs that do "
-        "not depend on the input."
+        "not depend on the input; ours is their error over all sequences that may be drawn, "
+        "which on these test sequences alone is a little different."
     )
     parts = ["## Table 5", text, markdown_table(["", "biases", *columns], lines)]
     return "\n\n".join(parts), {"table5.png": errors_figure(results, found, paper)}

@@ -19,7 +19,9 @@ def longer(x, rng=None):
     samples, steps, channels = x.shape
     found = np.full((samples, 2 * steps, channels), np.nan)
     for new, old in zip(found, x):
-        length = int((~np.isnan(old).any(axis=1)).nonzero()[0].max()) + 1
+        length = int((~np.isnan(old).any(axis=1)).nonzero()[0].max(initial=-1)) + 1
+        if not length:  # each step lacks a value, and stays missing
+            continue
         places = np.linspace(0, length - 1, 2 * length)
         for channel in range(channels):
             new[: 2 * length, channel] = np.interp(

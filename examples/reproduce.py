@@ -94,13 +94,19 @@ def check(parser, options):
         for name in ("batch_size", "ablation"):
             if getattr(options, name):
                 flag = name.replace("_", "-")
-                parser.error(f"argument --{flag}: is for the small budget alone")
+                parser.error(
+                    f"argument --{flag}: is for the small budget alone. "
+                    f"Received: {getattr(options, name)}"
+                )
         if options.numbers == "default":
             parser.error("argument --numbers: default is for the small budget alone")
     for name, values in GRID.items():
         if getattr(options, name) is not values and not options.ablation:
             flag = name.replace("_", "-")
-            parser.error(f"argument --{flag}: is for --ablation alone")
+            parser.error(
+                f"argument --{flag}: is for --ablation alone. "
+                f"Received: {getattr(options, name)}"
+            )
     if options.ablation:
         options.layers = options.layers or ["MomentumLSTM"]
         takes = [name for name in layers_with("momentum") if name in layers_with("step_size")]
@@ -114,7 +120,10 @@ def check(parser, options):
     named = {name: size for name, size in options.units if name is not None}
     options.units = {name: size for name in options.layers for size in for_all[-1:]} | named
     if unknown := set(named) - set(options.layers):
-        parser.error(f"argument --units: {sorted(unknown)} are not among the layers")
+        parser.error(
+            f"argument --units: {sorted(unknown)} are not among the layers. "
+            f"Received: layers {' '.join(options.layers)}"
+        )
     options.output = options.output or new_folder(f"runs/{options.task}")
 
 

@@ -10,8 +10,9 @@ all others are channels of numbers, empty where a value is missing. An .npz has 
 (samples, steps, channels), NaN past a shorter sequence's end, and `y`, of shape (samples,);
 `x_test` and `y_test` if you have a test set. A folder has NAME_TRAIN.ts and NAME_TEST.ts.
 
-Labels are classes, unless they have a decimal point (.csv) or are floats (.npz): then they are
-numbers to be told. Without a test set, `--test` of the sequences, drawn by class, are for test.
+Labels are classes, unless they are numbers with a decimal point (.csv) or floats (.npz): then
+they are numbers to be told. Without a test set, `--test` of the sequences, drawn by class, are
+for test.
 
 Layers, searches and report are those of examples/real_sequences.py, with fewer trials and
 seeds. The output directory receives the data as .ts files, results.json, report.md and
@@ -19,7 +20,9 @@ pictures. After an interruption the same command goes on.
 """
 
 import argparse
+import contextlib
 import csv
+import math
 from pathlib import Path
 
 import numpy as np
@@ -114,8 +117,10 @@ def prepared(options):
         raise ValueError(f"The test set has classes that the training set lacks: {new}")
     where = options.output / "sets"
     where.mkdir(parents=True, exist_ok=True)
+    began = options.output / NAME / "results.json"
+    began = began if began.exists() else None
     for split, (series, targets) in (("TRAIN", training), ("TEST", testing)):
-        write(where / f"{NAME}_{split}.ts", series, targets, classes)
+        write(where / f"{NAME}_{split}.ts", series, targets, classes, began)
         print(f"{split}: {len(series)} sequences of {series[0].shape[1]} channels")
     return where
 
@@ -127,28 +132,66 @@ def part(values, mask):
 def read_csv(path):
     """Return (list of (steps, channels), labels) of a .csv, and None for the test set."""
     with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
-    head = list(rows[0]) if rows else []
+        reader = csv.DictReader(file)
+        head = reader.fieldnames or []
+        rows = [(reader.line_num, row) for row in reader]
     channels = [name for name in head if name not in ("sequence", "label")]
-    if not {"sequence", "label"} <= set(head) or not channels:
+    if not {"sequence", "label"} <= set(head) or not channels or not rows:
         raise ValueError(
-            f"{path} must have the columns `sequence`, `label` and one or more of numbers. "
-            f"Received: {', '.join(head) or 'no rows'}"
+            f"{path} must have the columns `sequence`, `label` and one or more of numbers, and "
+            f"rows. Received: {', '.join(head) or 'no columns'}; {len(rows)} rows"
+        )
+    if "" in head or len(set(head)) < len(head):
+        raise ValueError(
+            f"{path}: each column must have a name of its own. (pandas leaves out its index by "
+            f"`to_csv(index=False)`.) Received: {', '.join(map(repr, head))}"
         )
     series, labels = {}, {}
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
+        cells = [cell for name in head if (cell := row[name]) is not None]
+        cells += row.get(None, [])
+        if len(cells) != len(head):
+            raise ValueError(
+                f"{path}, line {line} must have {len(head)} cells, as the head has. "
+                f"Received: {', '.join(cells)}"
+            )
         name = row["sequence"]
+        if not name or not row["label"]:
+            raise ValueError(
+                f"{path}, line {line}: each step must have a sequence and a label. "
+                f"Received: sequence={name!r}, label={row['label']!r}"
+            )
         if labels.setdefault(name, row["label"]) != row["label"]:
-            raise ValueError(f"{path}, line {line}: sequence {name} has two labels")
+            raise ValueError(
+                f"{path}, line {line}: sequence {name} has two labels. "
+                f"Received: {labels[name]!r}, then {row['label']!r}"
+            )
         try:
             step = [float(row[channel] or "nan") for channel in channels]
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise ValueError(f"{path}, line {line}: {error}") from error
         series.setdefault(name, []).append(step)
+    return ([np.array(one) for one in series.values()], labels_of(path, labels)), None
+
+
+def labels_of(path, labels):
+    """Return the labels of sequences, a list: numbers if some are, with a decimal point."""
     found = list(labels.values())
-    if any("." in label for label in found):
-        found = [float(label) for label in found]
-    return ([np.array(one) for one in series.values()], found), None
+    if not any("." in label and is_number(label) for label in found):
+        return found
+    for name, label in labels.items():
+        if not is_number(label):
+            raise ValueError(
+                f"{path}: where labels have a decimal point, all must be numbers. "
+                f"Received: {label!r} of sequence {name}"
+            )
+    return [float(label) for label in found]
+
+
+def is_number(text):
+    with contextlib.suppress(ValueError):
+        return math.isfinite(float(text))
+    return False
 
 
 def read_npz(path):
@@ -156,11 +199,11 @@ def read_npz(path):
     with np.load(path) as stored:
         sets = []
         for x, y in (("x", "y"), ("x_test", "y_test")):
-            if x not in stored or y not in stored:
-                if x == "x":
-                    raise ValueError(f"{path} must have `x` and `y`. Received: {stored.files}")
+            if x == "x_test" and not {x, y} & {*stored}:
                 sets.append(None)
                 continue
+            if not {x, y} <= {*stored}:
+                raise ValueError(f"{path} must have `{x}` and `{y}`. Received: {stored.files}")
             values, labels = np.asarray(stored[x], "float64"), stored[y]
             if values.ndim != 3 or labels.shape != values.shape[:1]:
                 raise ValueError(
@@ -177,8 +220,18 @@ def without_end(sequence):
     return sequence[: present[-1] + 1] if len(present) else sequence[:1]
 
 
-def write(path, series, targets, classes):
-    """Write a set as a .ts file, classes by their number."""
+def write(path, series, targets, classes, began=None):
+    """Write a set as a .ts file, classes by their number.
+
+    Args:
+        path: its `Path`.
+        series, targets: lists.
+        classes: list, None where targets are numbers.
+        began: `Path` of results, for which the file may not change, or None.
+
+    Raises:
+        ValueError: if it would.
+    """
     same = len({len(one) for one in series}) == 1
     gaps = any(np.isnan(one).any() for one in series)
     channels = series[0].shape[1]
@@ -196,10 +249,16 @@ def write(path, series, targets, classes):
     }
     lines = [f"@{name} {value}" for name, value in head.items()] + [label, "@data"]
     for one, target in zip(series, targets):
-        told = [",".join("?" if np.isnan(v) else f"{v:.9g}" for v in row) for row in one.T]
+        told = [",".join("?" if np.isnan(v) else f"{v:.17g}" for v in row) for row in one.T]
         lines.append(":".join([*told, str(target)]))
+    text = "\n".join(lines) + "\n"
+    if began and path.exists() and path.read_text(encoding="utf-8") != text:
+        raise ValueError(
+            f"{began} holds results for other sequences, those of {path}; remove "
+            f"{began.parent} or choose another output. `--test` changes sequences, too."
+        )
     with replaced(path) as new:
-        new.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        new.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

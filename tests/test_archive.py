@@ -165,6 +165,29 @@ def test_a_folder_without_sets_and_a_class_new_in_test(tmp_path):
         tasks.load("archive", name="Tiny", folder=tmp_path)
 
 
+def labelled(series, labels, classes=None, test=None):
+    training = (series, np.array(labels), classes)
+    testing = training if test is None else (test, training[1][: len(test)], classes)
+    return archive.labelled(training, testing, "training", 0.25, 0)
+
+
+def test_what_no_layer_can_learn_is_refused():
+    series, labels = list(np.random.default_rng(0).normal(size=(6, 3, 5))), np.arange(6.0)
+    assert labelled(series, labels)["input_shape"] == (5, 3)
+    broken = [*series[:4], np.where(series[4] > 0, -np.inf, 0), series[5]]
+    with pytest.raises(ValueError, match=r"finite.*Received: -inf in sequence 5 of training"):
+        labelled(broken, labels)
+    with pytest.raises(ValueError, match=r"finite.*Received: -inf in sequence 1 of test"):
+        labelled(series, labels, test=broken[4:])
+    with pytest.raises(ValueError, match=r"target.*Received: nan for sequence 2 of training"):
+        labelled(series, [0, np.nan, 2, 3, 4, 5])
+    # By broadcasting, one channel would become three.
+    with pytest.raises(ValueError, match=r"same channels. Received: \[1, 3\] channels"):
+        labelled(series, labels, test=[one[:1] for one in series])
+    with pytest.raises(ValueError, match=r"two classes or more. Received: \['a'\]"):
+        labelled(series, ["a"] * 6, ["a"])
+
+
 def test_without_aeon_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("keras_momentum_rnn.requirements.found", lambda module: False)
     with pytest.raises(ImportError, match=r"aeon.*keras-momentum-rnn\[archive\]"):

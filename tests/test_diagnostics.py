@@ -194,6 +194,16 @@ def test_regularisation_counts_unless_a_loss_is_given():
     assert_close(gradient_norms(other, x, y, heavy, loss=loss), norms)
 
 
+@pytest.mark.parametrize("loss", ["mse", keras.losses.mean_squared_error])
+def test_a_loss_by_name_or_function_is_masked_as_in_compile(loss):
+    (x, _), layer = data(), LAYERS["MomentumRNN"](return_sequences=True)
+    x[0, 2:] = 0
+    y = normal(np.random.default_rng(2), BATCH, TIME, 1)
+    model = model_of(layer, keras.layers.Masking(0.0))
+    norms = gradient_norms(model, x, y, layer)
+    assert_close(gradient_norms(model, x, y, layer, loss=loss), norms)
+
+
 def test_a_layer_that_the_loss_does_not_see_has_no_gradient():
     (x, y), inputs = data(), keras.Input((TIME, FEATURES))
     layer = keras.layers.SimpleRNN(UNITS)

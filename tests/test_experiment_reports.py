@@ -143,7 +143,8 @@ def test_layers_at_chance_are_told():
     assert lines[-1].endswith("its test loss 1.04, accuracy 0.320): LSTM.")
     chance = {"loss": 0.6, "accuracy": 0.5}
     (first, *_) = verdicts(results([*LSTM, *SLOW], constant=chance))
-    assert "**It does not hold here**: both no better than a constant output: SRLSTM." in first
+    # Where neither learns, nothing is compared: that decides no claim.
+    assert "**Open**: both no better than a constant output: SRLSTM." in first
     *_, both = verdicts(results([*LSTM, *SLOW], constant=chance))
     assert both.endswith("LSTM, SRLSTM. Do not rank these layers.")
     assert not any("constant" in line for line in verdicts(results([*LSTM, *FAST])))
@@ -175,6 +176,29 @@ def test_of_one_seed_nothing_is_said_to_be_seen():
     assert "**It holds in part**: yes for MomentumLSTM; one seed" in first
     (first, *_) = verdicts(results([*LSTM, *ALIKE, SLOW[0]]))
     assert "**It does not hold here**: within the spread of seeds: AdamLSTM; one seed" in first
+
+
+def test_runs_that_go_on_are_told_so():
+    short = [{**one, "curve": one["curve"][:1], "best_epoch": 1} for one in SLOW]
+    begun = results([*LSTM, *short, *ALIKE[:1]])
+    line = verdicts(begun)[-1]
+    assert line.startswith("- LSTM has its best validation score after 2 epochs.")
+    assert line.endswith("Never reached by AdamLSTM. Not yet reached by SRLSTM.")
+    (lstm, slow, alike) = report.training(begun).splitlines()[-3:]
+    assert ("| 4 | 3 |" in lstm, "| 4 | 1 of 3 |" in slow, "| 4 | 3 |" in alike) == (True,) * 3
+    slow = report.training(results([*LSTM, SLOW[0], short[1]])).splitlines()[-1]
+    assert "| 4 | 1 to 3 of 3 |" in slow
+    cut = [{**one, "curve": one["curve"][:2]} for one in LSTM]
+    assert "- LSTM so far has its best validation score after 2 epochs." in verdicts(
+        results([*cut, *SLOW])
+    )[-1]  # fmt: skip
+    # A run that diverged is at its end.
+    assert "| 4 | 3 |" in report.training(results([*LSTM, *BROKEN])).splitlines()[-1]
+
+
+def test_layers_with_fewer_seeds_are_told():
+    assert "range of 2 seeds" in report.scores(results([*LSTM, *FAST]))
+    assert "range of 1 to 2 seeds" in report.scores(results([*LSTM, *FAST, SLOW[0]]))
 
 
 def test_report_sets_the_papers_numbers_beside_ours(tmp_path):

@@ -341,6 +341,16 @@ def test_the_rate_is_scaled_for_each_batch():
     assert float(model.optimizer.learning_rate) == 1.0
 
 
+def test_a_rate_that_is_scaled_follows_a_schedule_by_epochs():
+    model, batches, _ = constant_gradient(2)
+    batches.rate = lambda epoch, i: 1 + i
+    schedule = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 4)
+    callbacks = [Epochs(batches), ScaledRate(batches), schedule]
+    model.fit(batches, epochs=2, callbacks=callbacks, verbose=0, shuffle=False)
+    assert array(model.weights[0]).item() == -3 * (1 / 4 + 1 / 16)
+    assert float(model.optimizer.learning_rate) == 1 / 16
+
+
 def test_averaging_begins_once_validation_is_worse_and_goes_on_after_a_break():
     """The validation score rises with every update: -w, w = -1, -2, ..."""
 

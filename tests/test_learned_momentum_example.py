@@ -201,6 +201,10 @@ def test_sentences_of_the_page():
     """What the page says of its tables in words."""
     ends = {path.name: ends_of(path.name) for path in RESULTS.glob("*/")}
     assert {len(scores) for of in ends.values() for scores in of.values()} == {5}
+    sizes = [results_of(name)["settings"]["samples"] for name in learned_momentum.SETS]
+    held_out = [size["validation"] for size in sizes]
+    told = f"validation sets of {min(held_out)} to {max(held_out)} samples"
+    assert told in PAGE.read_text()
 
     def ahead(name, arm, other):
         sign = -1 if name in ("speech", "adding") else 1

@@ -365,8 +365,13 @@ def test_rows_are_told_apart_in_the_picture():
         (["--momenta", "1"], r"--momenta: must lie in \[0, 1\). Received: \[1.0\]"),
         (["--updates=7"], "--updates: must be a multiple of --every, 2. Received: 7"),
         (["--pilot=1000"], r"--pilot: must exceed 1000, the updates with momentum 0.9"),
+        # Without a warm-up of its own, momentum 0 differs from the first update on.
+        (["--warm-zero", "--momenta", "0", "0.9"], "--pilot: must exceed 1000.*Received: 4"),
         (["--pilot=3"], "--pilot: must be a multiple of --every, 2. Received: 3"),
-        ([*ONE_RATE, "--set", "samples=5"], "--every has the place of the option samples"),
+        (
+            [*ONE_RATE, "--set", "samples=5"],
+            "--every has the place of the option samples. Received: samples=5",
+        ),
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments, message, capsys):

@@ -84,6 +84,13 @@ def test_inputs_change_as_they_are_said_to():
     np.testing.assert_array_equal(again["noise"], found["noise"])
 
 
+def test_a_sequence_without_a_whole_step_stays_missing():
+    x = np.random.default_rng(0).normal(size=(2, 4, 2))
+    x[0, :, 1] = np.nan  # a channel that was not recorded
+    doubled = dict(perturbations.perturbed(x))["twice as long"]
+    assert np.isnan(doubled[0]).all() and not np.isnan(doubled[1]).any()
+
+
 # Sizes
 
 

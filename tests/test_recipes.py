@@ -9,6 +9,7 @@ import pytest
 from harness import array
 
 from keras_momentum_rnn.tasks import AveragedSGD, Recipe, recipe
+from keras_momentum_rnn.tasks.recipe import LookAhead
 from keras_momentum_rnn.tasks.recipes import RECIPES
 
 pytestmark = pytest.mark.any_backend
@@ -361,6 +362,16 @@ def test_settings_of_your_own_are_a_recipe():
     assert [type(c) for c in choice(further_callbacks=lambda: [stop()]).callbacks()] == [stop]
     averaged = choice(averaging_patience=3, further_callbacks=lambda: [stop()]).callbacks()
     assert [type(c) for c in averaged] == [AveragedSGD, stop]
+    every = {"optimizer_name": "MomentumSGD", "averaging_patience": 3, "rate_cut": (1, 0.5)}
+    averaging, ahead, schedule = choice(**every).callbacks()
+    assert (type(averaging), type(ahead)) == (AveragedSGD, LookAhead)
+    assert schedule.schedule(2, 0.7) == pytest.approx(0.1 * 0.5**2)
+
+
+def test_recipes_that_train_otherwise_are_told_apart():
+    plain = choice().described()
+    assert choice(rate_cut=(1, 0.5)).described() == {**plain, "rate_cut": [1, 0.5]}
+    assert choice(averaging_patience=3).described() == {**plain, "averaging_patience": 3}
 
 
 def test_a_recipe_says_all_that_results_tell():

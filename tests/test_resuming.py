@@ -197,7 +197,7 @@ results = ResultsFile(
 while len(list(folder.glob("ready-*"))) < 2:
     time.sleep(0.001)
 for seed in range(30):
-    results.write({"layer": name, "seed": seed})
+    results.write({"layer": name, "seed": seed, "diverged": False})
 """
 
 
@@ -364,6 +364,27 @@ def test_of_a_run_the_record_that_came_farthest_is_kept(tmp_path):
     results.write(run(4, diverged=True))
     assert results.ended(results.known(run(0)), 9)
     assert not results.ended(results.known({"name": "B"}), 1)
+
+
+def test_a_run_that_diverges_in_its_next_part_is_at_its_end(tmp_path):
+    results = results_file(tmp_path)
+    run = {"name": "A", "done": 2, "diverged": False}
+    results.write(run)
+    results.write({**run, "diverged": True})  # as far as before
+    assert results.ended(results.known(run), 9)
+    results.write(run)
+    assert [run["diverged"] for run in read(tmp_path)["runs"]] == [True]
+
+
+def test_runs_of_nearly_the_same_rate_are_two(tmp_path):
+    def run(rate):
+        return {"name": rate, "done": 1, "diverged": False}
+
+    results, runs = results_file(tmp_path), [run(0.01), run(0.0012345671), run(0.0012345672)]
+    results.write(*runs)
+    assert read(tmp_path)["runs"] == runs
+    folders = [results.run_folder(one).name for one in runs]
+    assert folders == ["0.01", "0.0012345671", "0.0012345672"]
 
 
 def test_a_file_that_is_not_there_is_new(tmp_path):

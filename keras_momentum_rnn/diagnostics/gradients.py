@@ -76,7 +76,7 @@ def gradient_norms(
             "`model` must be compiled with a loss, or pass `loss`. Received: a model "
             f"{model.name!r} without a loss, and loss=None"
         )
-    loss = None if loss is None else keras.losses.get(loss)
+    loss = None if loss is None else _loss_of(loss)
     x, y = tree.map_structure(ops.convert_to_tensor, (x, y))
     batch_size, time, _ = _sequence_shape(model, x, layer)
 
@@ -95,6 +95,23 @@ def gradient_norms(
         return np.zeros(time)
     gradient = ops.convert_to_numpy(ops.cast(gradient, "float32")).astype("float64")
     return np.sqrt(np.sum(gradient**2, axis=(0, 2)))
+
+
+class _Wrapped(keras.losses.Loss):
+    """A function as a loss, which Keras masks."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def call(self, y_true, y_pred):
+        return self.function(y_true, y_pred)
+
+
+def _loss_of(loss):
+    """Return a loss as `compile` makes it, of a name or a function too."""
+    loss = keras.losses.get(loss)
+    return loss if isinstance(loss, keras.losses.Loss) else _Wrapped(loss)
 
 
 def _layer_of(model, layer):

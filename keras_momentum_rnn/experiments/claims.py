@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keras_momentum_rnn.experiments.summary import BASELINE, number, rows
+from keras_momentum_rnn.experiments.summary import BASELINE, number, rows, unfinished
 
 # A layer beats a constant output if it is better by this share of the output's loss or score.
 OFF_CHANCE = 0.05
@@ -38,7 +38,8 @@ def verdicts(results, claims=()):
     lines = [
         verdict(claim, found, lost, results["settings"]["larger_is_better"]) for claim in claims
     ]
-    return [line for line in lines if line] + [*sooner(found), *no_better(lost, results)]
+    lines += sooner(found, unfinished(results["runs"]))
+    return [line for line in lines if line] + [*no_better(lost, results)]
 
 
 def verdict(claim, found, lost, larger_is_better):
@@ -71,7 +72,7 @@ def verdict(claim, found, lost, larger_is_better):
         return f"- {claim.text}. **It holds**, in all cases."
     parts = [f"{GROUPS[group]} {', '.join(pairs)}" for group, pairs in told.items()]
     word = "It holds in part" if "seen" in told else "It does not hold here"
-    if list(told) == ["single"]:
+    if told.keys() <= {"single", "chance"}:  # which compares nothing
         word = "Open"
     return f"- {claim.text}. **{word}**: {'; '.join(parts)}."
 
@@ -86,8 +87,13 @@ def compared(row, other, larger_is_better):
     return "seen" if difference > 0 else "against"
 
 
-def sooner(found):
-    """Yield a line on which layers reach the LSTM's best in fewer epochs than it."""
+def sooner(found, begun=()):
+    """Yield a line on which layers reach the LSTM's best in fewer epochs than it.
+
+    Args:
+        found: dict from layers to rows of the summary.
+        begun: layers with runs that are not at their end.
+    """
     if BASELINE not in found:
         return
     own = found[BASELINE]["epochs_to_lstm_best"]
@@ -100,9 +106,15 @@ def sooner(found):
         if (row["epochs_to_lstm_best"] or own) < own
     ]
     never = [name for name, row in others.items() if row["epochs_to_lstm_best"] is None]
-    text = f"- LSTM has its best validation score after {own} epochs."
+    so_far = "so far has" if BASELINE in begun else "has"
+    text = f"- LSTM {so_far} its best validation score after {own} epochs."
     text += f" Reached sooner by {', '.join(early)}." if early else " No layer is sooner."
-    yield text + (f" Never reached by {', '.join(never)}." if never else "")
+    for word, names in (
+        ("Never", [name for name in never if name not in begun]),
+        ("Not yet", [name for name in never if name in begun]),
+    ):
+        text += f" {word} reached by {', '.join(names)}." if names else ""
+    yield text
 
 
 def at_chance(results):

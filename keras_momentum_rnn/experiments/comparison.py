@@ -49,7 +49,8 @@ SCHEMA = {
         "seed": "of weights, dropout and the order of samples",
         "parameters": "of the model, the trained ones",
         "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source; "
-        "recurrent_optimizer, that of S, where an orthogonal layer has one",
+        "recurrent_optimizer, that of S, where an orthogonal layer has one; "
+        "averaging_patience and rate_cut, where the recipe has them",
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a NaN or infinite loss ended it",

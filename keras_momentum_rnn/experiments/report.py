@@ -9,9 +9,11 @@ from keras_momentum_rnn.experiments.claims import verdicts
 from keras_momentum_rnn.experiments.summary import (
     BASELINE,
     diverged_text,
+    going_on,
     has_baseline,
     mean_and_spread,
     number,
+    of_layer,
     progress_text,
 )
 from keras_momentum_rnn.presentation import markdown_table, save_figures
@@ -125,8 +127,11 @@ def scores(results):
         ]
         for row in results["summary"]
     ]
-    seeds = max(row["runs"] for row in results["summary"])
-    told = f"mean ± standard deviation and range of {seeds} seeds" if seeds > 1 else "one seed"
+    fewest, seeds = (choose(row["runs"] for row in results["summary"]) for choose in (min, max))
+    several = seeds if seeds == fewest else f"{fewest} to {seeds}"
+    told = (
+        f"mean ± standard deviation and range of {several} seeds" if seeds > 1 else "one seed"
+    )
     text = f"Test {metric} of the epoch that is best on validation, {told}."
     if raced:
         text += " In brackets: seconds of training until then."
@@ -208,7 +213,8 @@ def training(results):
     head = ["layer", "hyperparameters", "optimizer", "batch", "epochs", "seconds per epoch"]
     cells = []
     for row in results["summary"]:
-        setup = next(r["setup"] for r in results["runs"] if r["layer"] == row["layer"])
+        runs = of_layer(results["runs"], row["layer"])
+        setup = runs[0]["setup"]
         seconds = row["seconds_per_epoch"]
         optimizer = listed(setup["optimizer"])
         if "recurrent_optimizer" in setup:
@@ -219,11 +225,20 @@ def training(results):
                 listed(setup["arguments"]),
                 optimizer,
                 f"{setup['batch_size']}",
-                f"{setup['epochs']}",
+                epochs_text(runs),
                 "-" if seconds is None else f"{seconds:.2f}",
             ]
         )
     return f"## Training\n\n{markdown_table(head, cells)}"
+
+
+def epochs_text(runs):
+    """Return the epochs of a layer's runs; if some are not at their end, how many they have."""
+    whole, done = runs[0]["setup"]["epochs"], [len(run["curve"]) for run in runs]
+    if not any(map(going_on, runs)):
+        return f"{whole}"
+    span = f"{min(done)} to {max(done)}" if len({*done}) > 1 else f"{done[0]}"
+    return f"{span} of {whole}"
 
 
 def listed(values):

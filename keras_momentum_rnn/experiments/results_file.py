@@ -107,13 +107,20 @@ class ResultsFile:
         self.content = content
 
     def merged(self, runs):
-        """Return each run once; of several records, the one that has got furthest."""
+        """Return each run once; of several records, the one that has got furthest.
+
+        A run that diverges in its next epoch has come no farther, and yet is at its end.
+        """
         found = {}
         for run in runs:
             known = found.setdefault(self.name(run), run)
-            if self.done(run) > self.done(known):
+            if self.reached(run) > self.reached(known):
                 found[self.name(run)] = run
         return list(found.values())
+
+    def reached(self, run):
+        """Return what orders the records of a run: at its end, then how far it has come."""
+        return run["diverged"], self.done(run)
 
     def known(self, run):
         """Return the current record of a run, or None."""
@@ -127,8 +134,14 @@ class ResultsFile:
 
     def name(self, run):
         values = (run[name] for name in self.key)
-        return "-".join(f"{v:g}" if isinstance(v, float) else f"{v}" for v in values)
+        return "-".join(short(v) if isinstance(v, float) else f"{v}" for v in values)
 
     def run_folder(self, run):
         """Return where the state of a run and its best model stand."""
         return self.folder / "runs" / self.name(run)
+
+
+def short(number):
+    """Return a float as text, with all its digits where six are not all."""
+    text = f"{number:g}"
+    return text if float(text) == number else repr(number)

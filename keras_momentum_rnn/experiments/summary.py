@@ -56,6 +56,15 @@ def of_layer(runs, layer):
     return [run for run in runs if run["layer"] == layer]
 
 
+def unfinished(runs):
+    """Return the layers with runs that are not at their end, in their order."""
+    return layers([run for run in runs if going_on(run)])
+
+
+def going_on(run):
+    return not run["diverged"] and len(run["curve"]) < run["setup"]["epochs"]
+
+
 def metric_curves(runs, layer, name):
     """Return the array (seeds, epochs) of one metric, as far as all seeds have come.
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -19,7 +20,14 @@ STANDARDISE = ("training", "sample", None)
 MASK_VALUE = -1e9
 
 
-def archive(name, folder=None, standardise="training", validation=0.25, window=24, seed=0):
+def archive(
+    name: str,
+    folder: Path | str | None = None,
+    standardise: str | None = "training",
+    validation: float = 0.25,
+    window: int = 24,
+    seed: int = 0,
+) -> dict[str, Any]:
     """A classification or regression set of the UCR and UEA archives, or a series to forecast.
 
     aeon reads it. The archive's own test set is for test. A share of its training set, drawn by
@@ -44,7 +52,8 @@ def archive(name, folder=None, standardise="training", validation=0.25, window=2
     Raises:
         FileNotFoundError: if there is no such set, with a list of the available ones.
         ImportError: if aeon is missing, with what to install.
-        ValueError: if a value is out of its range, or a file has no labels.
+        ValueError: if a value is out of its range, a file has no labels or one class, or a
+            value or target is not finite.
 
     Example:
 
@@ -80,6 +89,7 @@ def labelled(training, testing, standardise, validation, seed):
         standardise, validation, seed: as of `archive`.
     """
     (series, labels, classes), (test_series, test_labels, _) = training, testing
+    check(training, testing)
     steps = max(one.shape[1] for one in [*series, *test_series])
     x, test_x = padded(series, steps), padded(test_series, steps)
     held_out = chosen(labels, validation, classes is not None, generator(seed, "validation"))
@@ -108,6 +118,31 @@ def labelled(training, testing, standardise, validation, seed):
             mask_value=MASK_VALUE if gaps else None,
         ),
     }
+
+
+def check(training, testing):
+    """Raise a `ValueError` if sequences or labels are none that a layer can learn."""
+    channels = {one.shape[0] for one in [*training[0], *testing[0]]}
+    if len(channels) > 1:
+        raise ValueError(
+            f"All sequences must have the same channels. Received: {sorted(channels)} channels"
+        )
+    for part, (series, labels, classes) in (("training", training), ("test", testing)):
+        for number, one in enumerate(series, start=1):
+            if np.isinf(one).any():
+                raise ValueError(
+                    "A sequence must have finite values, and none where one is missing. "
+                    f"Received: {one[np.isinf(one)][0]} in sequence {number} of {part}"
+                )
+        if classes is None and not np.isfinite(labels).all():
+            number = int(np.argmin(np.isfinite(labels)))
+            raise ValueError(
+                "A target must be a finite number. "
+                f"Received: {labels[number]} for sequence {number + 1} of {part}"
+            )
+    classes = training[2]
+    if classes is not None and len(classes) < 2:
+        raise ValueError(f"There must be two classes or more. Received: {list(classes)}")
 
 
 def scored(splits, classes):

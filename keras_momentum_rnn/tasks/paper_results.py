@@ -46,9 +46,9 @@ def published(task: str, layer: str, variant: str | None = None) -> list[Publish
     0.9382 0.0185 256 Nguyen et al. (2020), Table 1
     0.9365 0.0056 128 Nguyen et al. (2020), Table 11
 
-    Reference: Nguyen et al. (2020), Tables 1 to 5, 11 to 13; Mohamed and Claudel (2018), Table
-    1, where the numbers of Penn Treebank are of its validation text; Sutskever et al. (2013),
-    Table 5.
+    Reference: Nguyen et al. (2020), Tables 1 to 5, 11 to 13, Sections 3.3 and 3.5; Mohamed and
+    Claudel (2018), Table 1, where the numbers of Penn Treebank are of its validation text;
+    Sutskever et al. (2013), Table 5.
     """
     if variant == "sutskever" or task in ("multiplication", "memory5", "memory20"):
         return of_sutskever(task, layer)

@@ -123,20 +123,21 @@ class Recipe:
         return [*(layer_class(n, **below) for n in lower), layer_class(last, **given)]
 
     def callbacks(self) -> list[keras.callbacks.Callback]:
-        """Return new callbacks of `fit`, a list: of the rate, the averaging, the look-ahead."""
-        callbacks = self.further_callbacks()
+        """Return new callbacks of `fit`, a list: of the averaging, the look-ahead, the rate."""
+        found = []
         if self.averaging_patience is not None:
-            return [AveragedSGD(patience=self.averaging_patience), *callbacks]
+            found.append(AveragedSGD(patience=self.averaging_patience))
         if self.optimizer_name == "MomentumSGD":
-            return [LookAhead(), *callbacks]
-        if self.rate_cut is None:
-            return callbacks
-        period, factor = self.rate_cut
-        rate = self.learning_rate
-        schedule = keras.callbacks.LearningRateScheduler(
-            lambda epoch, _: rate * factor ** (epoch // period)
-        )
-        return [schedule, *callbacks]
+            found.append(LookAhead())
+        if self.rate_cut is not None:
+            period, factor = self.rate_cut
+            rate = self.learning_rate
+            found.append(
+                keras.callbacks.LearningRateScheduler(
+                    lambda epoch, _: rate * factor ** (epoch // period)
+                )
+            )
+        return [*found, *self.further_callbacks()]
 
     def grouped(self, updates: int) -> Self:
         """Return the recipe with epochs of so many updates, where it counts only updates."""
@@ -157,6 +158,9 @@ class Recipe:
             "model": self.model_options,
             "source": "; follows ".join(part for part in (self.source, self.follows) if part),
         }
+        for name in ("averaging_patience", "rate_cut"):
+            if (value := getattr(self, name)) is not None:
+                told[name] = value
         if self.recurrent_optimizer_name is not None:
             rate = self.recurrent_learning_rate
             told["recurrent_optimizer"] = self._told(self.recurrent_optimizer_name, rate)

@@ -78,10 +78,10 @@ class ScaledRate(keras.callbacks.Callback):
         super().__init__()
         self.batches = batches
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.own = float(self.model.optimizer.learning_rate)
-
     def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if batch == 0:
+            # Not before: callbacks after this one may set the rate as the epoch begins.
+            self.own = float(self.model.optimizer.learning_rate)
         factor = self.batches.rate(self.batches.epoch, batch)
         self.model.optimizer.learning_rate = self.own * factor
 
