@@ -18,6 +18,7 @@ from harness import BACKEND
 from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn
+from keras_momentum_rnn.layers.registry import our_layers
 
 MODULES = ["keras_momentum_rnn"] + [
     module.name
@@ -147,6 +148,14 @@ def test_public_layers_show_an_example():
         if isinstance(cls, type) and issubclass(cls, keras.layers.RNN):
             assert ">>> " in cls.__doc__, name
             assert "Reference" in cls.__doc__, name
+
+
+def test_public_layers_document_the_arguments_that_keras_lacks():
+    for name, cls in our_layers().items():
+        theirs = inspect.signature(cls.keras_layer).parameters
+        if "Every other argument is that of `keras." in inspect.getdoc(cls).replace("\n", " "):
+            own = [n for n in inspect.signature(cls).parameters if n not in theirs]
+            assert own and not [n for n in own if f"\n        {n}: " not in cls.__doc__], name
 
 
 @pytest.mark.parametrize("page", page_rows())

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="the examples need it")
@@ -11,7 +12,7 @@ pytest.importorskip("rich", reason="the examples need it")
 
 from autoencoder_report import TABLE_1, TABLE_3
 
-from keras_momentum_rnn.tasks import sutskever2013
+from keras_momentum_rnn.tasks import mohamed2018, nguyen2020, sutskever2013
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "initialisation_and_momentum.md"
@@ -151,6 +152,34 @@ def test_sentences_on_table_5():
     assert f"leaves {' and '.join(wrong['0.995N'])} of the sequences wrong" in paper
 
 
+def test_sentences_on_table_1_of_mcrm():
+    text = (ROOT / "docs" / "papers" / "mcrm.md").read_text()
+    runs = {run["layer"]: run for run in results("mcrm_table1")["runs"]}
+    losses = {
+        layer: np.array([epoch["test_loss"] for epoch in run["curve"]])
+        for layer, run in runs.items()
+    }
+    paper = dict(zip(mohamed2018.LAYERS, mohamed2018.RESULTS["adding"]))
+    assert all(len(losses[layer]) == 60 for layer in paper)
+    assert min(paper, key=lambda layer: runs[layer]["test"]["loss"]) == "MCRM"
+    assert f"after the last epoch {losses['MCRM'][-1]:.1e}, near the paper's" in text
+    learned = {layer: first(losses[layer] < 1e-3) for layer in paper}
+    assert learned.pop("MCRM") == learned.pop("GRU") == 2 < min(learned.values())
+    rivals = ("GRU", "LSTM", "NestedLSTM")
+    assert max(first(losses[layer] < paper[layer]) for layer in rivals) == 9
+    last = {layer: np.median(losses[layer][-10:]) for layer in (*rivals, "MCRM")}
+    ratios = [round(last[layer] / last["MCRM"]) for layer in rivals]
+    assert f"epochs is {min(ratios)} to {max(ratios)} times that of `MCRM`" in text
+    assert first(losses["LSTM"] < 0.02) == 5
+    assert all(first(losses[layer] < 0.02) == 1 for layer in ("AdamLSTM", "RMSPropLSTM"))
+    assert runs["LSTM"]["test"]["loss"] < runs["AdamLSTM"]["test"]["loss"]
+
+
+def first(true):
+    """Return the first epoch, counted from 1, where something is true; 100 if none is."""
+    return int(np.argmax(true)) + 1 if true.any() else 100
+
+
 def test_sentences_on_the_paper():
     text = (ROOT / "docs" / "papers" / "sutskever.md").read_text()
     sgd, momentum = autoencoder("SGD", 0.0, rate=0.05), autoencoder("NAG", 0.9)
@@ -190,6 +219,24 @@ def test_sentence_on_quantised_files():
     ) in (ROOT / "docs" / "deploy.md").read_text()
 
 
+def test_sentence_on_the_choice_of_a_backend():
+    found = json.loads((ROOT / "benchmarks" / "results" / "native.json").read_text())
+    text = (ROOT / "docs" / "guides" / "speed_up.md").read_text()
+
+    def milliseconds(case, what="native"):
+        return [
+            found[backend][case]["layers"]["MomentumLSTM"][what]
+            for backend in ("jax", "tensorflow", "torch")
+        ]
+
+    assert "{:.1f} ms on JAX, {:.1f} on TensorFlow, {:.1f} on PyTorch in a small".format(
+        *milliseconds("small")
+    ) in text  # fmt: skip
+    assert "{:.1f}, {:.1f} and {:.1f} ms in a larger".format(*milliseconds("main")) in text
+    jax, tensorflow, torch = milliseconds("small", "without")
+    assert 2 < tensorflow / max(jax, torch) < 2.5
+
+
 def scores(name):
     """Return the mean test score of each layer, and of a constant output."""
     found = results(name)
@@ -215,6 +262,26 @@ def test_sentences_on_which_layer():
             ahead += [name] if plain > ours else []
     # Permuted digits are in the table with MomentumDTRIV, which is ahead there.
     assert ahead == ["digits", "digits_permuted", "characters"]
+
+
+def test_sentences_on_digits_read_longer():
+    text = (ROOT / "docs" / "papers" / "momentumrnn.md").read_text()
+    found, _ = scores("pixel_digits")
+    assert {run["setup"]["epochs"] for run in results("pixel_digits")["runs"]} == {80}
+    assert {run["setup"]["epochs"] for run in results("digits")["runs"]} == {25}
+    ours, lstm = found["RMSPropLSTM"], found["LSTM"]
+    assert f"only `RMSPropLSTM` does: {ours:.3f} against {lstm:.3f} (" in text
+    report = (RESULTS / "pixel_digits" / "report.md").read_text()
+    assert "yes for RMSPropLSTM; within the spread of seeds: MomentumLSTM, AdamLSTM, " in report
+
+
+def test_sentences_on_the_papers_own_numbers():
+    text = (ROOT / "docs" / "papers" / "momentumrnn.md").read_text()
+    errors, texts = nguyen2020.SPEECH_ERRORS, nguyen2020.PERPLEXITIES
+    ours, lstm = errors[120, "RMSPropLSTM"][1], errors[120, "LSTM"][1]
+    assert f"level with LSTM: {ours:.2f} against {lstm:.2f}." in text
+    adam, rms, lstm = (texts[layer][1] for layer in ("AdamLSTM", "RMSPropLSTM", "LSTM"))
+    assert f"perplexities {adam:.2f} and {rms:.2f} against {lstm:.2f}." in text
 
 
 def test_sentences_on_speech():

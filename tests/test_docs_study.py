@@ -67,6 +67,11 @@ def test_sentences_on_levels(study):
     for name, content in told.items():
         means = {n: study.scores(content, n).mean() for n in content["layers"]}
         assert means["GRU"] < min(means["AdamLSTM"], means["RMSPropLSTM"]), name
+        assert means["MomentumGRU"] < means["GRU"], name
+        layers = {n: mean for n, mean in means.items() if n in study.CONTESTANTS}
+        ahead = {n for n, mean in layers.items() if mean < means["linear"]}
+        assert ahead == ({"GRU", "MomentumGRU"} if name == "sunspots" else set()), name
+        assert min(layers.values()) > (0.9 if name == "sunspots" else 1.5) * means["linear"]
 
 
 def test_sentences_on_long_series(study):

@@ -16,7 +16,7 @@ if (examples := str(ROOT / "examples")) not in sys.path:
 
 import how_soon_report
 from contestants import CONTESTANTS, OUTSIDE, titled
-from ranks import LEVEL, pairwise
+from ranks import LEVEL, pairwise, smallest_p
 from real_sequences_report import finding
 from real_sequences_scores import (
     FIRST,
@@ -45,6 +45,8 @@ ONE, SEVERAL = "one channel", "several channels"
 LONG = 150
 ON_LONG = ("LSTM", "GRU", "Standardised-LSTM", "NAGLSTM")
 CONTROL = "Summed-LSTM"
+# A reference line, no layer.
+LINEAR = "linear"
 # What may change, the change's name, and on which sets it is told.
 SITUATIONS = (
     ("nothing changes", None, None),
@@ -108,7 +110,13 @@ def told_apart(told):
     pairs, known = clear_pairs(told)
     listed = ", ".join(f"{name_of(a)} over {name_of(b)}" for a, b in known) or "none"
     number = f"Of {len(pairs)} pairs of layers, tested together over the sets,"
-    return f"{number} {listed} differ{'s' * (len(known) < 2)} at 5 %."
+    text = f"{number} {listed} differ{'s' * (len(known) < 2)} at 5 %."
+    if (least := smallest_p(len(told)) * len(pairs)) > LEVEL:
+        text += (
+            f" Over {len(told)} sets none could: even a layer that wins on all gets p "
+            f"{min(least, 1):.2g}."
+        )
+    return text
 
 
 def clear_pairs(told):
@@ -242,15 +250,16 @@ def long_table(told):
 
 def levels(told):
     """Return what the layers make of series to forecast, a table."""
-    layers = [name for name in by_layer(told, list(told)) if name in FIRST]
+    layers = [name for name in by_layer(told, list(told)) if name in (*FIRST, "MomentumGRU")]
+    linear = [LINEAR] * all(LINEAR in content["layers"] for content in told.values())
     rows = []
     for name, content in told.items():
         before = content["settings"]["task"]["chance"]["loss"]
-        cells = [f"{scores(content, layer).mean():.2g}" for layer in layers]
+        cells = [f"{scores(content, layer).mean():.2g}" for layer in (*linear, *layers)]
         rows.append([name, f"{before:.2g}", *cells])
     if not rows:
         return "No series is through yet."
-    head = ["series: squared error", "the value before", *map(name_of, layers)]
+    head = ["series: squared error", "the value before", *linear, *map(name_of, layers)]
     return markdown_table(head, rows)
 
 
