@@ -5,8 +5,9 @@
 
 All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
 torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
-kernel. Results join benchmarks/results/native.json, by backend (and how idle threads of OpenMP
-wait, if OMP_WAIT_POLICY says so), case and layer:
+kernel. Results join benchmarks/results/native.json, by backend (and what differs from the
+usual: a processor without AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says
+so), case and layer:
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
@@ -44,7 +45,7 @@ from measure import (  # noqa: E402
 )
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
-from keras_momentum_rnn.paths.native import kernel  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel, products  # noqa: E402
 from keras_momentum_rnn.paths.native.ready import SWITCH  # noqa: E402
 from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
 
@@ -99,9 +100,7 @@ def main():
         return
     if LOAD[0] > MOST_LOAD and not options.busy:
         sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
-    backend = keras.config.backend()
-    policy = os.environ.get("OMP_WAIT_POLICY")
-    name = f"{backend}, OMP_WAIT_POLICY={policy}" if policy else backend
+    backend, name = keras.config.backend(), conditions()
     peak = peak_of_products()
     results = read_results(RESULTS, {})
     for case_name in options.cases:
@@ -119,11 +118,21 @@ def main():
         write_json(RESULTS, results)
 
 
+def conditions():
+    """Return the name of the results: the backend, and what differs from the usual."""
+    policy = os.environ.get("OMP_WAIT_POLICY")
+    others = {
+        "without AVX-512": products.VECTORS == 1,
+        f"OMP_WAIT_POLICY={policy}": policy,
+    }
+    return ", ".join([keras.config.backend(), *(name for name, met in others.items() if met)])
+
+
 def add_memory():
     """Add to results that are there what the steps of `main` take; it needs no idle machine."""
     results = read_results(RESULTS, {})
     case, _, layers = CASES["main"]
-    rows = results[keras.config.backend()]["main"]["layers"]
+    rows = results[conditions()]["main"]["layers"]
     os.environ[SWITCH] = "1"
     peak = functools.cache(lambda name: peak_apart(name, case))
     for layer in layers:
@@ -159,7 +168,7 @@ def measured(layer, case, rounds, peak):
         "kernel": inside_the_kernel(contestants[2], rounds),
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
-        "floor": round(1e3 * products(layer, gates, case) / peak, 2),
+        "floor": round(1e3 * operations(layer, gates, case) / peak, 2),
     }
     print(f"{layer:14}", row, flush=True)
     return row
@@ -189,7 +198,7 @@ def inside_the_kernel(contestant, rounds):
     return round(1e3 * float(np.median(spent)), 2)
 
 
-def products(layer, gates, case):
+def operations(layer, gates, case):
     """Return the floating-point operations of a training step's products.
 
     Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted. A

@@ -29,7 +29,7 @@ PAGES = [ROOT / "README.md"] + [
 ]
 # The results of other benchmarks, and the functions of `speed_page` that make a page's part.
 OTHERS = {
-    "native.json": ("native", "waiting"),
+    "native.json": ("native", "narrow", "waiting"),
     "quantised.json": ("quantised",),
     "streaming.json": ("streaming",),
 }

@@ -8,6 +8,8 @@ TWO = ["MomentumLSTM", "AdamLSTM"]
 CASES = ("main", "pmnist-128")
 # The results of the native kernel on PyTorch whose idle threads sleep.
 PASSIVE = "torch, OMP_WAIT_POLICY=passive"
+# What the names of results end with where the processor has no AVX-512.
+NARROW = ", without AVX-512"
 # What is aimed at, by what is measured: the layers, and the aim on PyTorch where it differs.
 AIMS = (
     ("training step: momentum, NAG, SR", "training", MOMENTUM, "1.0; PyTorch 1.1"),
@@ -62,6 +64,12 @@ def native(results):
             rows.append([case, layer, *cells])
     titles = [t for b in backends for t in (f"{BACKENDS[b]}, ms", "ratio", "without")]
     return markdown_table(["case", "layer", *titles], rows)
+
+
+def narrow(results):
+    """Return the table of `native` for a processor without AVX-512."""
+    mine = [name for name in results if name.endswith(NARROW)]
+    return native({name.removesuffix(NARROW): results[name] for name in mine})
 
 
 def speed_in_short(results, found):

@@ -237,6 +237,20 @@ def test_sentence_on_the_choice_of_a_backend():
     assert 2 < tensorflow / max(jax, torch) < 2.5
 
 
+def test_sentence_on_processors_without_avx_512():
+    found = json.loads((ROOT / "benchmarks" / "results" / "native.json").read_text())
+    wide, narrow, slower = [], [], []
+    for backend in ("jax", "tensorflow", "torch"):
+        rows = found[backend]["main"]["layers"]
+        for layer, row in found[f"{backend}, without AVX-512"]["main"]["layers"].items():
+            wide.append(rows[layer]["ratio"]["median"])
+            narrow.append(row["ratio"]["median"])
+            slower.append(row["baseline"] / rows[layer]["baseline"])
+    assert np.mean(narrow) == pytest.approx(np.mean(wide), abs=0.05)
+    assert np.median(slower) > 1.5
+    assert "Yes, by about as much." in (ROOT / "docs" / "speed.md").read_text()
+
+
 def scores(name):
     """Return the mean test score of each layer, and of a constant output."""
     found = results(name)
