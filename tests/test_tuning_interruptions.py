@@ -10,16 +10,17 @@ import keras
 import numpy as np
 import pytest
 from speed import SLOW_ON_TENSORFLOW
-from tuning_cases import Scripted, fail, numbers, score_of, scores, search
+from tuning_cases import Scripted, fail, images, numbers, score_of, scores, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
 
-from keras_momentum_rnn.atomic_files import write_json
+from keras_momentum_rnn.atomic_files import read_json, write_json
 from keras_momentum_rnn.tuning import (
     load_results,
     state,
 )
+from keras_momentum_rnn.tuning.data_digests import digest
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
 
 pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
@@ -185,3 +186,40 @@ def test_a_search_does_not_go_on_with_other_numbers_for_fit(tmp_path):
         search(tmp_path, **{**given, "batch_size": 8})
     with pytest.raises(ValueError, match=r"validation_split: None there, 0\.2 now"):
         search(tmp_path, **given, validation_split=0.2)
+
+
+@pytest.mark.parametrize("part", ["x", "y", "validation_data", "sample_weight"])
+def test_a_search_does_not_go_on_with_other_data(part, tmp_path):
+    x, y = images()
+    given = {"x": [x], "y": y, "validation_data": (x, y), "sample_weight": np.ones(len(y))}
+    before = search(tmp_path, max_trials=2, **given)
+    same = keras.tree.map_structure(np.copy, given)
+    assert search(tmp_path, max_trials=3, **same).rows[:2] == before.rows
+    other = {**same, part: keras.tree.map_structure(np.negative, given[part])}
+    with pytest.raises(ValueError, match=f"on other data; .* other values in {part}$"):
+        search(tmp_path, max_trials=4, **other)
+    assert len(load_results(tmp_path).rows) == 3
+    assert len(search(tmp_path, max_trials=1, overwrite=True, **other).rows) == 1
+
+
+def test_data_that_are_no_arrays_are_not_compared(tmp_path):
+    """Nor are those of a search that an earlier version began."""
+    x, y = images()
+    search(tmp_path, max_trials=1, x=iter([x]))
+    assert len(search(tmp_path, max_trials=2, x=iter([y])).rows) == 2
+    texts = np.array(["a", None], object)
+    assert len(search(tmp_path, max_trials=3, x=texts).rows) == 3
+    stored = read_json(tmp_path / "search.json")
+    del stored["data"]
+    write_json(tmp_path / "search.json", stored)
+    assert len(search(tmp_path, max_trials=4, x=x).rows) == 4
+    with pytest.raises(ValueError, match="on other data"):
+        search(tmp_path, max_trials=5, x=-x)
+
+
+@pytest.mark.each_backend
+def test_data_differ_in_values_type_shape_and_place():
+    x = np.arange(6, dtype="float32")
+    different = [x, x[::-1], x.astype("float64"), x.reshape(2, 3), [x, x], [x], {"a": x}]
+    assert len({digest(data) for data in different}) == len(different)
+    assert digest(keras.ops.convert_to_tensor(x)) == digest(x) == digest(np.repeat(x, 2)[::2])

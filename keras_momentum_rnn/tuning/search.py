@@ -17,6 +17,7 @@ import keras_tuner
 from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.tuning import oracles, state
+from keras_momentum_rnn.tuning.data_digests import digests
 from keras_momentum_rnn.tuning.executions import Executions
 from keras_momentum_rnn.tuning.results import Results, load_results, row_of
 from keras_momentum_rnn.tuning.roles import check_address, quiet, role, tuner_id
@@ -119,7 +120,8 @@ def tune(
         x: training data, as for `model.fit`.
         y: the targets, as for `model.fit`.
         directory: path of the search. It must be new, empty, or hold the same search, of the
-            same data, with the same numbers for `fit`.
+            same data, with the same numbers for `fit`. Data in arrays are compared; datasets
+            and generators are not.
         strategy: `"random"`, `"hyperband"`, `"bayesian"` or `"grid"`. Defaults to `"random"`.
             A grid has the choices of every list, and ten values of every interval.
         max_trials: positive integer. Raise it to continue a finished search. Defaults to 20;
@@ -143,7 +145,8 @@ def tune(
         `Results`: its `rows`, `best`, `table()` and `best_model()`.
 
     Raises:
-        ValueError: if an argument is out of its range, or `directory` holds another search.
+        ValueError: if an argument is out of its range, or `directory` holds another search or
+            one of other data.
         RuntimeError: if every trial failed. The files are still written.
 
     Example:
@@ -222,7 +225,7 @@ def tune(
         sys.exit(0)
     if part == "chief":
         check_address()
-    stored = state.claim(directory, settings, overwrite)
+    stored = state.claim(directory, settings, digests(fit), overwrite)
     out = sys.stdout if verbose else None
     with quiet() if part == "chief" else contextlib.nullcontext():
         tuner = make_tuner()

@@ -36,8 +36,11 @@ EXECUTION = {"seed", "score", "epochs", "parameters", "seconds"}
 ADVICE = "pass `overwrite=True` to remove it, or choose another."
 
 
-def claim(directory, settings, overwrite):
+def claim(directory, settings, data, overwrite):
     """Return the state of the search in `directory`, and begin it if it is new.
+
+    Args:
+        data: dict of digests, of `data_digests.digests`; what either lacks is not compared.
 
     Raises:
         ValueError: if `directory` holds another search, or its search.json is lost.
@@ -50,8 +53,8 @@ def claim(directory, settings, overwrite):
         if any(project.glob("trial_*")):
             raise ValueError(f"{path} is missing, but trials are there; {ADVICE}")
         directory.mkdir(parents=True, exist_ok=True)
-        new = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
-        write_json(path, new)
+        begun = {"id": uuid.uuid4().hex, "settings": settings, "data": data}
+        write_json(path, {**begun, "oracle": None, "trials": []})
     remove_abandoned(directory)
     stored = load(directory)
     different = differences(stored["settings"], settings)
@@ -60,6 +63,13 @@ def claim(directory, settings, overwrite):
             f"`directory` holds a search with other settings; {ADVICE} "
             f"Received: directory={str(directory)!r}" + "".join(different)
         )
+    known = stored.setdefault("data", {})
+    if other := [name for name in data if known.get(name, data[name]) != data[name]]:
+        raise ValueError(
+            f"`directory` holds a search on other data; {ADVICE} "
+            f"Received: directory={str(directory)!r}, and other values in {', '.join(other)}"
+        )
+    known.update(data)
     return stored
 
 
@@ -78,6 +88,7 @@ def load(directory):
     with whole(directory):
         if lacking := {"id", "settings", "oracle", "trials"} - stored.keys():
             raise ValueError(f"it lacks {sorted(lacking)}")
+        dict(stored.get("data", {}))  # earlier versions wrote none
         keras_tuner.Objective(*stored["settings"]["objective"])
         known = {trial.trial_id for trial in trials_of(stored)}
         ended = stored["oracle"]["end_order"] if known else []
