@@ -10,8 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -30,12 +28,24 @@ from keras_momentum_rnn.experiments.constant import constant_scores
 
 pytestmark = SLOW_ON_TENSORFLOW
 
-REPRODUCE = Path(__file__).parents[1] / "examples" / "reproduce.py"
 EPOCHS = 3
 TASK = {"variant": "sutskever", "steps": 20, "samples": 48, "held_out": 24}
 COMMAND = ["adding", "--seeds=1", "--units=3", f"--epochs={EPOCHS}", "--batch-size=24"]
 COMMAND += ["--layers", "SimpleRNN", "MomentumRNN", "--numbers=default"]
 COMMAND += ["--set", *(f"{name}={value}" for name, value in TASK.items())]
+# The process that runs it is killed after the first epoch of the second layer.
+KILLED = """
+import os, signal, sys
+from keras_momentum_rnn.experiments import runner
+from reproduce import main
+write_state = runner.write_state
+def killed(path, *arguments):
+    write_state(path, *arguments)
+    if path.parent.name == "MomentumRNN-0":
+        os.kill(os.getpid(), signal.SIGKILL)
+runner.write_state = killed
+main(sys.argv[1:])
+"""
 
 
 def settings(units=4, **arguments):
@@ -114,18 +124,14 @@ def test_best_model_gives_its_scores(finished):
 @pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, REPRODUCE, *COMMAND, f"--output={tmp_path}"],
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, *COMMAND, f"--output={tmp_path}"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
-    state = tmp_path / "runs" / "MomentumRNN-0" / "state.npz"
-    while not state.exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert process.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    assert (tmp_path / "runs" / "MomentumRNN-0" / "state.npz").exists()
     first = read(tmp_path)["runs"][:1]
     results = main([*COMMAND, f"--output={tmp_path}"])
     assert results["runs"][:1] == first

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
 from unittest import mock
@@ -18,11 +19,12 @@ from native_layers import compare, pair
 from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn.paths.native import ready
+from keras_momentum_rnn.paths.native import ready, stale_code
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
 from keras_momentum_rnn.paths.native import kernel, threads  # noqa: E402
+from keras_momentum_rnn.paths.native.recurrences import RECURRENCES  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
@@ -229,6 +231,61 @@ def test_an_update_compiles_what_it_changes(tmp_path):
     assert result() == pytest.approx(np.tanh(0.5))
 
 
+@pytest.mark.any_backend
+def test_stale_code_goes_with_its_index(tmp_path):
+    """Numba writes a new index before the code, so that a kill leaves it before the old."""
+    left = tmp_path / "other.txt"
+    for file in (tmp_path / "one.nbi", tmp_path / "one.1.nbc", left):
+        file.write_text("of other sources")
+    stale_code.remove_stale(tmp_path)
+    stamp = tmp_path / stale_code.STAMP
+    assert {*tmp_path.iterdir()} == {left, stamp}
+    (tmp_path / "two.nbc").touch()
+    stale_code.remove_stale(tmp_path)
+    assert (tmp_path / "two.nbc").exists() and stamp.read_text() == stale_code.fingerprint()
+    stale_code.remove_stale(None)
+
+
+@pytest.mark.any_backend
+def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monkeypatch):
+    source = tmp_path / "rules.py"
+    source.write_text("old")
+    monkeypatch.setattr(stale_code, "__file__", str(source))
+    stale_code.fingerprint.cache_clear()
+    try:
+        old = stale_code.fingerprint()
+        source.write_text("new")
+        assert stale_code.fingerprint() == old
+        stale_code.fingerprint.cache_clear()
+        assert stale_code.fingerprint() != old
+    finally:
+        stale_code.fingerprint.cache_clear()
+
+
+@pytest.mark.any_backend
+def test_one_thread_compiles_at_a_time(monkeypatch):
+    running, most = [], []
+
+    def try_out(recurrence):
+        running.append(recurrence)
+        time.sleep(0.05)
+        most.append(len(running))
+        running.pop()
+
+    monkeypatch.setattr(kernel, "try_out", try_out)
+    ready.compiles.cache_clear()
+    workers = [threading.Thread(target=ready.compiles, args=(name,)) for name in RECURRENCES]
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        ready.compiles.cache_clear()
+    assert most == [1] * len(RECURRENCES)
+    assert ready.absence() is None
+
+
 def in_a_process(code, *arguments, **environment):
     """Return what a Python program prints."""
     done = subprocess.run(
@@ -236,7 +293,7 @@ def in_a_process(code, *arguments, **environment):
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -31,7 +31,7 @@ def test_a_forked_child_has_threads_of_its_own(monkeypatch):
             alike = np.array_equal(array(layer(x)[0]), before)
         finally:
             os._exit(0 if alike else 1)
-    for _ in range(300):
+    for _ in range(3000):
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             break
@@ -65,14 +65,22 @@ def test_two_models_in_two_threads(monkeypatch):
 
 def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: 2)
-    begun, written = threading.Event(), []
+    begun, waited, written = threading.Event(), threading.Event(), []
+    wait = threads.wait
+
+    def waiting(futures):
+        waited.set()
+        return wait(futures)
+
+    monkeypatch.setattr(threads, "wait", waiting)
 
     def slowly(part):
         if threading.current_thread() is threading.main_thread():
             begun.wait()
             raise KeyboardInterrupt
         begun.set()
-        time.sleep(0.3)
+        # Until the other thread has been interrupted and waits for this one.
+        waited.wait(60)
         written.append(part)
 
     with pytest.raises(KeyboardInterrupt):

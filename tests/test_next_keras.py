@@ -125,7 +125,7 @@ def trained(count, output):
         )
         for process in range(count)
     ]
-    errors = [process.communicate(timeout=300)[1] for process in processes]
+    errors = [process.communicate(timeout=900)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * count, errors
     return json.loads(output.read_text())
 

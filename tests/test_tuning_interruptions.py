@@ -42,7 +42,7 @@ def test_a_killed_process_loses_no_trial(tmp_path):
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
-        timeout=120,
+        timeout=900,
     )
     assert killed.returncode == -signal.SIGKILL
     before = load_results(directory).rows

@@ -21,7 +21,7 @@ from keras_tuner.engine.trial import Trial
 from keras_momentum_rnn import tuning
 from keras_momentum_rnn.tuning import load_results, roles, state
 
-LIMIT = 240
+LIMIT = 900
 
 # In its third training worker0 is killed, the first time. In its first, worker1 waits until
 # worker0 was started again, so that there is something left to do.

@@ -14,6 +14,7 @@ SWITCH = "KERAS_MOMENTUM_RNN_NATIVE"
 PATIENCE = 2.0
 
 _failed = threading.Event()
+_compiling = threading.Lock()
 
 
 def absence():
@@ -46,12 +47,15 @@ def compiles(recurrence="lstm"):
     timer.daemon = True
     timer.start()
     try:
-        from keras_momentum_rnn.paths.native.kernel import try_out
-        from keras_momentum_rnn.paths.native.loops import forward
-        from keras_momentum_rnn.paths.native.stale_code import remove_stale
+        from keras_momentum_rnn.paths.native.stale_code import fingerprint, remove_stale
 
-        remove_stale(forward.stats.cache_path)
-        try_out(recurrence)
+        with _compiling:
+            fingerprint()
+            from keras_momentum_rnn.paths.native.kernel import try_out
+            from keras_momentum_rnn.paths.native.loops import forward
+
+            remove_stale(forward.stats.cache_path)
+            try_out(recurrence)
     except Exception as error:
         _failed.set()
         warnings.warn(

@@ -5,6 +5,7 @@ was. What the function calls stands in other files, so after an update of the pa
 would go on with some of the old equations.
 """
 
+import functools
 import hashlib
 from pathlib import Path
 
@@ -25,15 +26,21 @@ def remove_stale(folder):
     stamp, sources = folder / STAMP, fingerprint()
     if stamp.is_file() and stamp.read_text() == sources:
         return
-    # Numba opens no compiled code but by these.
-    for index in folder.glob("*.nbi"):
-        index.unlink(missing_ok=True)
+    # Numba writes an index before the code: old code must not stand behind a new index.
+    for suffix in ("nbi", "nbc"):
+        for file in folder.glob(f"*.{suffix}"):
+            file.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     with replaced(stamp) as new:
         new.write_text(sources)
 
 
+@functools.cache
 def fingerprint():
-    """Return a digest of all files of the kernel, a str."""
+    """Return a digest of all files of the kernel, a str.
+
+    It is made once, before they are imported: later they may differ from what this process
+    compiles.
+    """
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
