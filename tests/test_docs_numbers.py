@@ -119,9 +119,9 @@ def test_sentences_on_long_dependencies():
     assert f"an AdamRNN recalls something, with {wrong:.1f} of ten symbols wrong" in text
 
 
-def table_5(row):
-    """Return the share of wrong sequences of each seed, of a row on adding, as text."""
-    found = [r for r in results("sutskever_table5/adding")["runs"] if r["layer"] == row]
+def table_5(row, task="adding"):
+    """Return the share of wrong sequences of each seed, of a row of a task, as text."""
+    found = [r for r in results(f"sutskever_table5/{task}")["runs"] if r["layer"] == row]
     return [f"{run['test']['zero_one_loss']:.3f}" for run in found]
 
 
@@ -150,6 +150,33 @@ def test_sentences_on_table_5():
     assert f"within the spread of seeds: {best} 0.98N, {best} 0.995M." in report
     paper = (ROOT / "docs" / "papers" / "sutskever.md").read_text()
     assert f"leaves {' and '.join(wrong['0.995N'])} of the sequences wrong" in paper
+
+
+def test_sentences_on_table_5_of_multiplication():
+    found, text = results("sutskever_table5/multiplication"), PAGE.read_text()
+    assert all(len(run["curve"]) == 50 for run in found["runs"])
+    constant = found["settings"]["chance"]["zero_one_loss"]
+    assert f"They are shares as above; a constant output has {constant:.3f}" in text
+    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS["multiplication"]))
+    seeds = {c: table_5(f"SimpleRNN {c}", "multiplication") for c in paper if c != "biases"}
+    assert {len(errors) for errors in seeds.values()} <= {1, 2}
+    wrong = {column: " and ".join(errors) for column, errors in seeds.items()}
+    assert f"learns to multiply, with {wrong['0.995N']} of the sequences wrong" in text
+    assert f"0.98N, with {wrong['0.98N']}, where the paper has {paper['0.98N']:g}" in text
+    assert f"constant output: {wrong['0']}, and {wrong['0.9N']}. The paper has " in text
+    assert f"The paper has {paper['0']:g} and {paper['0.9N']:g}." in text
+    assert f"0.9M has {wrong['0.9M']}, where the paper has {paper['0.9M']:g}" in text
+    assert f"than Nesterov's: {wrong['0.98M']}, and {wrong['0.995M']}." in text
+    for momentum in ("0.98", "0.995"):
+        assert max(seeds[f"{momentum}N"]) < min(seeds[f"{momentum}M"])
+    pilot = results("sutskever_table5/multiplication/pilot")["runs"]
+    # "After its 5,000 updates every row was close to a constant output"
+    assert min(run["curve"][-1]["validation_zero_one_loss"] for run in pilot) > 0.8
+    rates = [run["setup"]["optimizer"]["learning_rate"] for run in found["runs"]]
+    assert rates.count(1e-3) > len(rates) / 2
+    page = (ROOT / "docs" / "papers" / "sutskever.md").read_text()
+    assert f"{wrong['0.995N']} wrong with Nesterov momentum of 0.995" in page
+    assert f"0.995, {wrong['0']} without momentum" in page
 
 
 def test_sentences_on_table_1_of_mcrm():

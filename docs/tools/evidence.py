@@ -130,11 +130,16 @@ def orthogonal():
 
 
 def table5(task):
-    """Return the errors of Sutskever et al. (2013), Table 5, of each seed, beside ours."""
+    """Return the errors of Sutskever et al. (2013), Table 5, beside ours.
+
+    Each is of a run to its end, a seed after the other.
+    """
     found = results(f"sutskever_table5/{task}")
     metric = found["settings"]["metric"]
     errors, rates, layers = {}, {}, {}
     for run in found["runs"]:
+        if len(run["curve"]) < run["setup"]["epochs"]:
+            continue
         layer, column = run["layer"].split()
         layers.setdefault(layer, None)
         errors.setdefault((layer, column), []).append(run["test"][metric])

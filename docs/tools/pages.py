@@ -42,7 +42,9 @@ def parts():
         ROOT / "README.md": {**studied, "main_command": main_job.main_command()},
         DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
         DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../examples/results")},
-        DOCS / "initialisation_and_momentum.md": {"adding": evidence.table5("adding")},
+        DOCS / "initialisation_and_momentum.md": {
+            task: evidence.table5(task) for task in ("adding", "multiplication")
+        },
         DOCS / "papers" / "mcrm.md": {"adding": evidence.mcrm_adding()},
         DOCS / "guides" / "orthogonal.md": {"orthogonal_digits": evidence.orthogonal()},
     }
