@@ -162,7 +162,8 @@ def figure_of(results):
 
 
 def title(values, best, results):
-    end = values[best][-1]
+    # No first-order method ends below CG, but for rounding.
+    end = max(values[best][-1], min(values["CG"]))
     sooner = next(i for i, q in enumerate(values["CG"]) if q <= end)
     return (
         f"After {results['settings']['updates']} updates of HF: CG needs {sooner} steps for "

@@ -118,6 +118,15 @@ def test_figure_5_small(tmp_path, monkeypatch):
     assert (tmp_path / "figure5.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_title_of_figure_5_forgives_rounding():
+    """A processor's rounding may bring NAG below all that CG reaches."""
+    results = {"settings": {"updates": 2}}
+    for end in (-2.9, -3.0, -3.001):
+        values = {"CG": [0.0, -2.0, -3.0, -2.9999], "NAG": [0.0, -1.0, -2.0, end]}
+        steps = cg_beside_nag.title(values, "NAG", results)
+        assert steps == "After 2 updates of HF: CG needs 2 steps for what NAG reaches in 3"
+
+
 # The recipe of appendix A.6
 
 
