@@ -88,7 +88,7 @@ def load(directory):
     with whole(directory):
         if lacking := {"id", "settings", "oracle", "trials"} - stored.keys():
             raise ValueError(f"it lacks {sorted(lacking)}")
-        dict(stored.get("data", {}))  # earlier versions wrote none
+        dict(stored.get("data", {}))  # raises for what is no dict; old files have none
         keras_tuner.Objective(*stored["settings"]["objective"])
         known = {trial.trial_id for trial in trials_of(stored)}
         ended = stored["oracle"]["end_order"] if known else []
