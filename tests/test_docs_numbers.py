@@ -163,7 +163,7 @@ def test_sentences_on_table_5_of_multiplication():
     wrong = {column: " and ".join(errors) for column, errors in seeds.items()}
     assert f"learns to multiply, with {wrong['0.995N']} of the sequences wrong" in text
     assert f"0.98N, with {wrong['0.98N']}, where the paper has {paper['0.98N']:g}" in text
-    assert f"next to nothing: {wrong['0']}, where the paper has {paper['0']:g}" in text
+    assert f"learns little: {wrong['0']}, where the paper has {paper['0']:g}" in text
     assert f"the seed: {wrong['0.9N']}; the paper has {paper['0.9N']:g}" in text
     assert f"0.9M has {wrong['0.9M']}, where the paper has {paper['0.9M']:g}" in text
     assert f"than Nesterov's: {wrong['0.98M']}, and {wrong['0.995M']}." in text
