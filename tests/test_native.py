@@ -494,3 +494,50 @@ def test_torch_second_derivatives_in_float32(name, options):
         penalties.append(torch.autograd.grad(by_x.square().sum(), weights))
     for one, other in zip(*penalties):
         assert_close(array(one), array(other), 1e-4)
+
+
+@pytest.mark.parametrize("gate", [16.0, 100.0])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "NestedLSTM"])
+def test_saturated_gates_hold_a_memory_to_the_last_bit(name, gate):
+    """A forget gate of 1 and an input gate of 0 keep c for 10,000 steps, whatever c is."""
+    nested = name == "NestedLSTM"
+    # A bias beside the recurrent product is none of the rule's: the gates are what it says.
+    options = {} if nested else {"use_recurrent_bias": True}
+    layer = pair_of(name, (2, 10_000, 1), units=3, **options)[0]
+    for weight in layer.weights:
+        weight.assign(np.zeros(weight.shape, "float32"))
+    bias = layer.cell.memory.bias if nested else layer.cell.recurrent_bias
+    bias.assign(np.repeat(np.float32([-gate, gate, 0, gate]), 3))
+    states = [np.zeros((2, size), "float32") for size in layer.state_size]
+    held = 2 if nested else 1
+    states[held] = np.float32([[1, -0.3, 1000], [1e-6, 12345.678, -1]])
+    call = {"initial_state": list(map(keras.ops.convert_to_tensor, states)), "training": True}
+    assert layer.plan(training=True).path == "native"
+    _, *after = layer(np.zeros((2, 10_000, 1), "float32"), **call)
+    assert np.array_equal(array(after[held]), states[held])
+
+
+def test_sigmoid_and_tanh_over_all_of_float32():
+    """Off by at most 2e-7 of 1 anywhere; exactly at their bounds beyond 16 and 8."""
+    from keras_momentum_rnn.paths.native import functions
+    from keras_momentum_rnn.paths.native.vectors import load, store
+
+    @numba.njit
+    def both(x, sigmoids, tanhs):
+        for i in range(0, len(x), 16):
+            store(sigmoids, i, functions.sigmoid(load(x, i)))
+            store(tanhs, i, functions.tanh(load(x, i)))
+
+    # Every 2^12th of all numbers, infinities and NaN among them, and all near the bounds.
+    bits = np.arange(0, 2**32, 2**12, dtype="uint32")
+    x = np.concatenate([bits.view("float32"), np.linspace(-17, 17, 2**20, dtype="float32")])
+    sigmoids, tanhs = np.empty_like(x), np.empty_like(x)
+    both(x, sigmoids, tanhs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = x.astype("float64")
+        assert np.nanmax(np.abs(tanhs - np.tanh(exact))) < 3e-7
+        assert np.nanmax(np.abs(sigmoids - 1 / (1 + np.exp(-exact)))) < 2e-7
+    assert np.nanmax(np.abs(tanhs)) == 1 and np.nanmin(sigmoids) == 0 and np.nanmax(sigmoids) == 1
+    assert (tanhs[x >= 8] == 1).all() and (tanhs[x <= -8] == -1).all()
+    assert (sigmoids[x >= 16] == 1).all() and (sigmoids[x <= -16] == 0).all()
+    assert np.isnan(tanhs[np.isnan(x)]).all() and np.isnan(sigmoids[np.isnan(x)]).all()

@@ -169,6 +169,20 @@ def signed(typing_context, x, signs):
     return vector(vector, vector), code
 
 
+@intrinsic
+def saturated(typing_context, y, x, bound):
+    """Return y, but 1 or -1 where x is at or beyond a bound or its negative; NaN stays."""
+
+    def code(context, builder, signature, arguments):
+        y, x, bound = arguments
+        one = spread(builder, ir.Constant(ir.FloatType(), 1))
+        y = builder.select(builder.fcmp_ordered(">=", x, bound), one, y)
+        below = builder.fcmp_ordered("<=", x, builder.fneg(bound))
+        return builder.select(below, builder.fneg(one), y)
+
+    return vector(vector, vector, vector), code
+
+
 def overload_operator(symbol, function):
     @overload(symbol)
     def of_vectors(a, b):
