@@ -6,7 +6,7 @@ Ten people each picked up a Wii remote ten times. From the acceleration along on
 361 steps, a layer must recognise the person: PickupGestureWiimoteZ of the UCR archive, which
 the package aeon brings. 40 recordings are for training, 10 choose the epoch, 50 are for test.
 
-It repeats a part of examples/real_sequences.py with fewer seeds, and less patience until a run
+It repeats a part of papers/real_sequences.py with fewer seeds, and less patience until a run
 ends. All layers have as many parameters. There a search chose each layer's learning rate and
 hyperparameters by validation loss. Validation also chose NAGLSTM among our layers, and LSTM on
 standardised sequences among the plain ones. LSTM and GRU run as RuleLSTM and RuleGRU with the
@@ -22,18 +22,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from command_line import documented_parser, new_folder, positive, publish, run_example
-from contestants import CONTESTANTS, REFERENCES, titled
 from matplotlib.figure import Figure
-from real_sequences_scores import best, scores, signed
-from real_training import new_run, results_file, sentence, train
-from reference_lines import reference_run
 from rich import print
 
-from keras_momentum_rnn import tasks
 from keras_momentum_rnn.atomic_files import differences
-from keras_momentum_rnn.experiments import runner
-from keras_momentum_rnn.presentation import BLUE, VERMILION, markdown_table, tidy
+from papers import tasks
+from papers.command_line import documented_parser, new_folder, positive, publish, run_example
+from papers.contestants import CONTESTANTS, REFERENCES, titled
+from papers.experiments import runner
+from papers.presentation import BLUE, VERMILION, markdown_table, tidy
+from papers.real_sequences_scores import best, scores, signed
+from papers.real_training import new_run, results_file, sentence, train
+from papers.reference_lines import reference_run
 
 SET = "PickupGestureWiimoteZ"
 STUDY = Path(__file__).parent / "results" / "real_sequences" / SET / "results.json"
@@ -196,7 +196,7 @@ def text(content):
         f"the validation loss has not improved for {budget['patience']} epochs of "
         f"{budget['updates of an epoch']} updates, or for {budget['epochs at most']} epochs; "
         "the best epoch is tested. Learning rates and hyperparameters come from the search in "
-        f"`examples/results/real_sequences`, {budget['trials']} trials for each layer. LSTM "
+        f"`papers/results/real_sequences`, {budget['trials']} trials for each layer. LSTM "
         "and GRU run as RuleLSTM and RuleGRU with the rule Identity, which have the same "
         "equations. The models that are not recurrent also train on the validation "
         "recordings. " + ", ".join(f"{n} {settings[n]}" for n in names) + ".",

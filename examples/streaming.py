@@ -19,12 +19,12 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from command_line import documented_parser, folder, positive
 from rich import print
 
 from keras_momentum_rnn import MomentumLSTM
 from keras_momentum_rnn.streaming import initial_states, step_model
-from keras_momentum_rnn.tasks.speech import HOP, RATE, WINDOW
+from papers.command_line import documented_parser, folder, positive
+from papers.tasks.speech import HOP, RATE, WINDOW
 
 BINS, LONGEST = WINDOW // 2 + 1, 60
 

@@ -18,7 +18,6 @@ import inspect
 from pathlib import Path
 
 import keras
-from command_line import documented_parser, positive
 from rich import print
 from rich.console import Console
 from sklearn.datasets import load_digits
@@ -26,6 +25,7 @@ from sklearn.model_selection import train_test_split
 
 from keras_momentum_rnn.layers.registry import available_layers, our_layers
 from keras_momentum_rnn.tuning import MomentumHyperModel, tune
+from papers.command_line import documented_parser, positive
 
 STRATEGIES = ("random", "bayesian")
 BATCH = 64

@@ -14,7 +14,7 @@ Labels are classes, unless they are numbers with a decimal point (.csv) or float
 they are numbers to be told. Without a test set, `--test` of the sequences, drawn by class, are
 for test.
 
-Layers, searches and report are those of examples/real_sequences.py, with fewer trials and
+Layers, searches and report are those of papers/real_sequences.py, with fewer trials and
 seeds. The output directory receives the data as .ts files, results.json, report.md and
 pictures. After an interruption the same command goes on.
 """
@@ -26,14 +26,13 @@ import math
 from pathlib import Path
 
 import numpy as np
-import real_sequences
-import real_sequences_report
-from command_line import documented_parser, new_folder, positive, run_example
-from contestants import EVERY, REFERENCES
 from rich import print
 
 from keras_momentum_rnn.atomic_files import replaced
-from keras_momentum_rnn.tasks.archive import available, chosen
+from papers import real_sequences, real_sequences_report
+from papers.command_line import documented_parser, new_folder, positive, run_example
+from papers.contestants import EVERY, REFERENCES
+from papers.tasks.archive import available, chosen
 
 LAYERS = (
     "LSTM",

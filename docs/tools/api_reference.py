@@ -21,8 +21,8 @@ MODULES = {
     "convert": ("Conversion", "keras_momentum_rnn.convert", ""),
     "streaming": ("One step at a time", "keras_momentum_rnn.streaming", ""),
     "diagnostics": ("Diagnostics", "keras_momentum_rnn.diagnostics", ""),
-    "tasks": ("Tasks", "keras_momentum_rnn.tasks", ""),
-    "experiments": ("Comparisons", "keras_momentum_rnn.experiments", ""),
+    "tasks": ("Tasks", "papers.tasks", ""),
+    "experiments": ("Comparisons", "papers.experiments", ""),
     "tuning": ("Search", "keras_momentum_rnn.tuning", ""),
 }
 OF_ALL_LAYERS = ("recurrent.RuleLayer", "paths.plan.Plan")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from keras_momentum_rnn.diagnostics import state_names
 from keras_momentum_rnn.layers.registry import our_layers
-from keras_momentum_rnn.presentation import markdown_table
 from keras_momentum_rnn.rules import Identity
+from papers.presentation import markdown_table
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}

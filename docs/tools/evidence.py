@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from statistics import mean, median, stdev
 
-from keras_momentum_rnn.presentation import markdown_table
-from keras_momentum_rnn.tasks import mohamed2018, sutskever2013
+from papers.presentation import markdown_table
+from papers.tasks import mohamed2018, sutskever2013
 
-RESULTS = Path(__file__).parents[2] / "examples" / "results"
+RESULTS = Path(__file__).parents[2] / "papers" / "results"
 PLAIN = ("SimpleRNN", "GRU")
 # Kind of sequence, its results, and the layer to try, None for none.
 ADVICE = (

@@ -8,8 +8,9 @@ import study
 # isort: split
 # The module before puts the examples on the path.
 import quick_look
-from contestants import CONTESTANTS, REFERENCES
-from real_sequences_scores import best, scores, signed, verdict
+
+from papers.contestants import CONTESTANTS, REFERENCES
+from papers.real_sequences_scores import best, scores, signed, verdict
 
 QUICK = study.RESULTS / "quick_look"
 # Beside TensorFlow, whose results the table has.

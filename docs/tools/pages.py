@@ -16,7 +16,7 @@ import main_job
 import study
 import tutorials
 
-from keras_momentum_rnn.presentation import with_tables
+from papers.presentation import with_tables
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -41,7 +41,7 @@ def parts():
     return {
         ROOT / "README.md": {**studied, "main_command": main_job.main_command()},
         DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
-        DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../examples/results")},
+        DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../papers/results")},
         DOCS / "initialisation_and_momentum.md": {
             task: evidence.table5(task) for task in ("adding", "multiplication")
         },

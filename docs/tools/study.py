@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_momentum_rnn.presentation import markdown_table
+from papers.presentation import markdown_table
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "examples" / "results"
-if (examples := str(ROOT / "examples")) not in sys.path:
+RESULTS = ROOT / "papers" / "results"
+if (examples := str(ROOT)) not in sys.path:
     sys.path.append(examples)
 
-import how_soon_report
-from contestants import CONTESTANTS, OUTSIDE, titled
-from ranks import LEVEL, pairwise, smallest_p
-from real_sequences_report import finding
-from real_sequences_scores import (
+from papers import how_soon_report
+from papers.contestants import CONTESTANTS, OUTSIDE, titled
+from papers.ranks import LEVEL, pairwise, smallest_p
+from papers.real_sequences_report import finding
+from papers.real_sequences_scores import (
     FIRST,
     by_layer,
     compared,
@@ -35,7 +35,7 @@ from real_sequences_scores import (
     updates_of,
     whole,
 )
-from real_sets import SETS
+from papers.real_sets import SETS
 
 SEEDS = 5
 # Sets on which all layers are through; with fewer, the page says nothing.
