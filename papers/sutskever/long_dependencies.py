@@ -1,8 +1,7 @@
 """How far do momentum and a good start bring a plain recurrent network?
 
-    python -m papers.long_dependencies adding
-    python -m papers.long_dependencies memory20 --layers SimpleRNN AdamRNN --momenta 0 0.98
-    python -m papers.long_dependencies adding memory20 multiplication memory5 \\
+    python -m papers.sutskever.long_dependencies adding
+    python -m papers.sutskever.long_dependencies adding memory20 multiplication memory5 \\
         --updates 50000 --every 1000 --seeds 2 --momenta 0.995 0 0.98 0.9 \\
         --beside AdamRNN RMSPropRNN MomentumRNN
 
@@ -19,37 +18,26 @@ Other layers start and learn in the same way: `--layers` with every momentum, th
 The learning rate of each row is the largest of `--learning-rates` whose validation loss after
 `--pilot` updates is within 5 % of the least. Among losses that close, noise would choose, and
 a larger rate gets further in the longer run. The same command trains these pilots first, in the
-folder `pilot` of its output. Their report says what a shorter pilot would have chosen. With one
-rate there is no pilot. The default is a tenth of the paper's updates. In our runs of 6000, too
-large a rate failed by update 2000, 1000 after momentum rises, and the row that learned to add
-was better than chance by 4500.
+folder `pilot` of its output. With one rate there is no pilot. The default is a tenth of the
+paper's updates. In our runs of 6000, too large a rate failed by update 2000, 1000 after
+momentum rises, and the row that learned to add was better than chance by 4500.
 
 Several tasks each have a folder in the output, and their runs of seed 0 come before seed 1.
-
-Score and report are those of papers/reproduce.py. The output directory receives report.md,
-with Table 5 beside ours, table5.png, losses.png, score.png and results.json. If interrupted,
-repeat the command to resume. You may add layers, momenta, forms and seeds later; other settings
-may not change.
+Each receives report.md, with Table 5 beside ours, table5.png, losses.png, score.png and
+results.json. If interrupted, repeat the command to resume. You may add layers, momenta, forms
+and seeds later; other settings may not change.
 """
 
-import argparse
 import dataclasses
-import math
-import operator
+from pathlib import Path
 
 from keras_momentum_rnn.layers.registry import ready_layers
 from keras_momentum_rnn.optimizers.schedules import WarmConstant
 from papers import tasks
-from papers.command_line import (
-    add_task_options,
-    documented_parser,
-    new_folder,
-    positive,
-    run_example,
-)
+from papers.command_line import documented_parser, new_folder, positive, run_example
 from papers.experiments import Comparison, compare
-from papers.momentum_table import NOISE, Row, chosen_rate, pilot_table, table
 from papers.paper_claims import ON_LONG_DEPENDENCIES
+from papers.sutskever.table5 import NOISE, Row, chosen_rate, pilot_losses, pilot_table, table5
 from papers.tasks import sutskever2013
 from papers.tasks.recipe_tables import centered_read_out
 
@@ -62,18 +50,17 @@ DEVIATIONS = (
 
 
 def main(argv=None):
-    return run_example(__file__, argv, parse, table_5)
+    return run_example(__file__, argv, parse, run_all)
 
 
-def table_5(options, command):
+def run_all(options, command):
     """Run all tasks seed by seed, and return the results of the last."""
+    several = len(options.tasks) > 1
     for seeds in range(1, options.seeds + 1):
-        for task in options.tasks:
-            chosen = argparse.Namespace(**{**vars(options), "task": task, "seeds": seeds})
-            if len(options.tasks) > 1:
-                chosen.output = options.output / task
-            rates = pilot(chosen, command)
-            results = compare(comparison(chosen, command, rates))
+        for name in options.tasks:
+            folder = options.output / name if several else options.output
+            rates = pilot(options, name, folder / "pilot", command)
+            results = compare(comparison(options, name, seeds, folder, command, rates))
     return results
 
 
@@ -91,19 +78,11 @@ def parse(argv):
     add("--warm-zero", action="store_true", help="momentum 0, too, begins with 0.9")
     add("--learning-rates", nargs="+", type=positive(float), default=rates, help="to try")
     add("--updates", type=positive(int), default=6000, help="of each run; the paper: 50000")
-    add(
-        "--pilot", type=positive(int), default=5000, help="updates to choose a learning rate by"
-    )
+    add("--pilot", type=positive(int), default=5000, help="updates to choose a rate by")
     add("--every", type=positive(int), default=250, help="updates between two evaluations")
     add("--seeds", type=positive(int), default=1, help="how many runs of each; the paper: 4")
-    add("--units", type=positive(int), default=sutskever2013.UNITS, help="width of a layer")
-    add_task_options(parser)
-    add(
-        "--output",
-        type=new_folder,
-        help="directory of the results; default: runs/TASK_momenta, of several tasks "
-        "runs/long_dependencies",
-    )
+    add("--output", type=new_folder, help="directory of the results; default: "
+        "runs/TASK_momenta, of several tasks runs/long_dependencies")  # fmt: skip
     options = parser.parse_args(argv)
     if not all(0 <= momentum < 1 for momentum in options.momenta):
         parser.error(f"argument --momenta: must lie in [0, 1). Received: {options.momenta}")
@@ -114,16 +93,10 @@ def parse(argv):
                 f"Received: {getattr(options, name)}"
             )
     check_pilot(parser, options)
-    options.set = dict(options.set)
-    if "samples" in options.set:
-        parser.error(
-            "argument --set: --every has the place of the option samples. "
-            f"Received: samples={options.set['samples']!r}"
-        )
     options.tasks = list(dict.fromkeys(options.tasks))
-    options.task, several = options.tasks[0], len(options.tasks) > 1
-    name = "long_dependencies" if several else f"{options.task}_momenta"
-    options.output = options.output or new_folder(f"runs/{name}")
+    several = len(options.tasks) > 1
+    name = "long_dependencies" if several else f"{options.tasks[0]}_momenta"
+    options.output = options.output or Path("runs") / name
     return options
 
 
@@ -151,72 +124,61 @@ def rows(options):
     return list(dict.fromkeys([*crossed, *beside]))
 
 
-def pilot(options, command):
+def pilot(options, name, folder, command):
     """Return for each row the losses by learning rate, from the least to the largest."""
     rates = list(dict.fromkeys(options.learning_rates))
     if len(rates) == 1:
         return {row: {rates[0]: None} for row in rows(options)}
-    task, setups, told = load(options), {}, {}
-    for row in rows(options):
-        for rate in rates:
-            name = f"{row} at {rate:g}"
-            setups[name] = new_setup(options, row, rate, options.pilot)
-            told[name] = row, rate
     results = compare(
         Comparison(
-            task=task,
-            setups=setups,
+            task=load(name, options.every),
+            setups={
+                f"{row} at {rate:g}": new_setup(options, name, row, rate, options.pilot)
+                for row in rows(options)
+                for rate in rates
+            },
             seeds=1,
-            output=options.output / "pilot",
+            output=folder,
             budget={
                 "name": "to choose learning rates",
                 "updates": options.pilot,
                 "updates between evaluations": options.every,
             },
-            title=f"{options.task}: learning rates",
+            title=f"{name}: learning rates",
             command=command,
             sections=(pilot_table,),
         )
     )
     losses = {}
-    for run in results["runs"]:
-        if run["layer"] in told:
-            row, rate = told[run["layer"]]
-            losses.setdefault(row, {})[rate] = last_loss(run)
-    least_first = operator.itemgetter(1)
-    return {row: dict(sorted(f.items(), key=least_first)) for row, f in losses.items()}
+    for row in rows(options):
+        found = pilot_losses(results["runs"])[str(row)]
+        least_first = sorted(found, key=found.get)
+        losses[row] = {rate: found[rate] for rate in least_first if rate in rates}
+    return losses
 
 
-def last_loss(run):
-    """Return the validation loss at the end of a run, infinite where it diverged."""
-    return math.inf if run["diverged"] else run["curve"][-1]["validation_loss"]
+def load(name, every):
+    """Return a task as the paper has it, an epoch of it so many updates long."""
+    samples = every * sutskever2013.BATCH_SIZE
+    return tasks.load(name, **{**paper_recipe(name).options, "samples": samples})
 
 
-def load(options):
-    """Return the task as the paper has it, an epoch of it `--every` updates long."""
-    samples = options.every * sutskever2013.BATCH_SIZE
-    given = {**paper_recipe(options.task).options, "samples": samples, **options.set}
-    return tasks.load(options.task, **given)
+def paper_recipe(name):
+    return tasks.recipe(name, "SimpleRNN", sutskever2013.UNITS)
 
 
-def paper_recipe(task):
-    return tasks.recipe(task, "SimpleRNN", sutskever2013.UNITS)
-
-
-def new_setup(options, row, rate, updates, chosen=""):
-    """Return the `Recipe` of one row at one learning rate."""
+def new_setup(options, name, row, rate, updates, chosen=""):
+    """Return the `Recipe` of one row of a task at one learning rate."""
     momentum, nesterov = row.momentum, row.form == "N"
     if momentum or options.warm_zero:
         steps, warm = sutskever2013.WARM_UP
         momentum = WarmConstant(momentum, warm_momentum=warm, warm_steps=steps)
         nesterov = row.form != "M"
-    length = options.set.get("blanks", sutskever2013.LENGTHS[options.task])
-    recipe = paper_recipe(options.task)
+    recipe = paper_recipe(name)
     return dataclasses.replace(
         recipe,
-        model_options=centered_read_out(options.task, length),
+        model_options=centered_read_out(name, sutskever2013.LENGTHS[name]),
         layer_name=row.layer,
-        units=options.units,
         learning_rate=rate,
         optimizer_arguments={"MomentumSGD": {"momentum": momentum, "nesterov": nesterov}},
         epochs=updates // options.every,
@@ -225,17 +187,18 @@ def new_setup(options, row, rate, updates, chosen=""):
     )
 
 
-def comparison(options, command, rates):
-    """Return the `Comparison` of all rows at their learning rates."""
-    task, setups = load(options), {}
-    for row in rows(options):
-        rate, told = chosen_rate(rates[row]), choice(rates[row])
-        setups[str(row)] = new_setup(options, row, rate, options.updates, told)
+def comparison(options, name, seeds, folder, command, rates):
+    """Return the `Comparison` of all rows of a task at their learning rates."""
     return Comparison(
-        task=task,
-        setups=setups,
-        seeds=options.seeds,
-        output=options.output,
+        task=load(name, options.every),
+        setups={
+            str(row): new_setup(
+                options, name, row, chosen_rate(losses), options.updates, choice(losses)
+            )
+            for row, losses in rates.items()
+        },
+        seeds=seeds,
+        output=folder,
         budget={
             "name": "Sutskever et al. (2013), Table 5",
             "updates": options.updates,
@@ -247,9 +210,9 @@ def comparison(options, command, rates):
                 "no warm-up of momentum 0; " * options.warm_zero, ""
             ),
         },
-        title=f"Long dependencies: {options.task}",
+        title=f"Long dependencies: {name}",
         command=command,
-        sections=(table,),
+        sections=(table5,),
         claims=ON_LONG_DEPENDENCIES,
     )
 
