@@ -409,14 +409,6 @@ class RuleLayer(keras.layers.RNN):
         return cls(**config)
 
 
-def config_to_copy(layer):
-    """Return the config of a layer, with its rule itself, which need not be registered."""
-    config = layer.get_config()
-    if isinstance(layer, RuleLayer) and "rule" in config:
-        config["rule"] = layer.rule
-    return config
-
-
 def cell_arguments(cell_class):
     """Return the names of the arguments of a cell."""
     return [n for n in inspect.signature(cell_class).parameters if n != "kwargs"]

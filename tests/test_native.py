@@ -537,7 +537,9 @@ def test_sigmoid_and_tanh_over_all_of_float32():
         exact = x.astype("float64")
         assert np.nanmax(np.abs(tanhs - np.tanh(exact))) < 3e-7
         assert np.nanmax(np.abs(sigmoids - 1 / (1 + np.exp(-exact)))) < 2e-7
-    assert np.nanmax(np.abs(tanhs)) == 1 and np.nanmin(sigmoids) == 0 and np.nanmax(sigmoids) == 1
+    assert (
+        np.nanmax(np.abs(tanhs)) == 1 and np.nanmin(sigmoids) == 0 and np.nanmax(sigmoids) == 1
+    )
     assert (tanhs[x >= 8] == 1).all() and (tanhs[x <= -8] == -1).all()
     assert (sigmoids[x >= 16] == 1).all() and (sigmoids[x <= -16] == 0).all()
     assert np.isnan(tanhs[np.isnan(x)]).all() and np.isnan(sigmoids[np.isnan(x)]).all()
