@@ -5,6 +5,7 @@ model takes one step of the inputs and all states, and returns one step of the o
 new states.
 """
 
+import warnings
 from collections.abc import Sequence
 
 import keras
@@ -117,6 +118,7 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
             f"Names that begin with `{PREFIX}_` are those of the states. Rename the inputs "
             f"{like_states} of `model`"
         )
+    _warn_of_open_lengths(model, constant_inputs)
     graph = _OneStep(layer.name for layer in layers_in(model))
     steps, inputs = [], []
     for x in model.inputs:
@@ -308,8 +310,22 @@ def _check_per_step(layer, tensors, timed):
         raise ValueError(
             f"{name} {layer.name!r} acts on the time axis and is not known to "
             "treat each step alone, so a model of one step cannot hold it. Put it behind a "
-            "recurrent layer with `return_sequences=False`, or inside `TimeDistributed`; name "
-            "inputs without a time axis in `constant_inputs`"
+            "recurrent layer with `return_sequences=False`, or take a layer that treats each "
+            "step alone, such as `Dense`; name inputs without a time axis in `constant_inputs`"
+        )
+
+
+def _warn_of_open_lengths(model, constant_inputs):
+    """Warn of `TimeDistributed` on an open length, which Keras 3.15 takes for the batch's."""
+    lengths = [x.shape[1] for x in model.inputs if x.name not in constant_inputs]
+    wrappers = [x for x in layers_in(model) if isinstance(x, keras.layers.TimeDistributed)]
+    if wrappers and None in lengths:
+        warnings.warn(
+            f"TimeDistributed {wrappers[0].name!r} has an input of unknown length. The step "
+            "model is right, but in exported files of the whole model, and in `predict` on "
+            "TensorFlow, Keras gives its output another shape. Use a layer that treats each "
+            "step alone, such as `Dense`, or give `keras.Input` the length",
+            stacklevel=3,
         )
 
 
