@@ -11,8 +11,8 @@ is then minimised from zero by CG, and by NAG with several momenta: constant one
 1 - 3 / (t + 5). The paper does not say which momentum and learning rate its NAG had. Here the
 learning rate is 1 / L, L the largest curvature.
 
-Writes figure5.png and results.json, in which `quadratic` says what the quadratic is like, and
-`values` has q after 0, 1, ... steps of each method.
+Writes report.md, figure5.png and results.json, in which `quadratic` says what the quadratic is
+like, and `values` has q after 0, 1, ... steps of each method.
 """
 
 from pathlib import Path
@@ -21,14 +21,13 @@ import keras
 import numpy as np
 from keras import ops
 from matplotlib.figure import Figure
-from rich import print
 from scipy.sparse.linalg import LinearOperator, cg, eigsh
 
 from keras_momentum_rnn.optimizers import HessianFreeModel, MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import NesterovMomentum
 from papers import single_study
 from papers.command_line import documented_parser, positive
-from papers.presentation import COLORS, tidy
+from papers.presentation import COLORS, markdown_table, tidy
 from papers.sutskever.curves import (
     IMAGES,
     WIDTHS,
@@ -56,9 +55,9 @@ def main(argv=None):
 def study(options):
     curvature, gradient, told = damped_quadratic(options)
     values = minimised(curvature, gradient, told["largest_curvature"], options.steps)
-    for method, q in values.items():
-        print(f"{method}: q = {q[-1]:.5g} after {len(q) - 1} steps")
-    return {"quadratic": told, "values": values}, {"figure5.png": figure_of(values)}
+    rows = [[method, f"{len(q) - 1}", f"{q[-1]:.5g}"] for method, q in values.items()]
+    table = markdown_table(["method", "steps", "q"], rows)
+    return {"quadratic": told, "values": values}, table, {"figure5.png": figure_of(values)}
 
 
 def damped_quadratic(options):

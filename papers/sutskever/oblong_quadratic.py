@@ -10,9 +10,9 @@ from the same start, with the same learning rate; both forms of momentum have th
 By the paper's Theorem 2.1, Nesterov's form has, along an eigendirection of curvature c, the
 momentum (1 - c learning_rate) momentum of the classical one: less where it would oscillate.
 
-Writes trajectories.png and results.json, in which `paths` are the points (w_1, w_2) of each
-method, and `summary` its way along w_2, the steep direction (1 if it never turns), and its
-distance to the minimum at the end.
+Writes report.md, trajectories.png and results.json, in which `paths` are the points (w_1, w_2)
+of each method, and `summary` its way along w_2, the steep direction (1 if it never turns), and
+its distance to the minimum at the end.
 """
 
 from pathlib import Path
@@ -20,12 +20,11 @@ from pathlib import Path
 import keras
 import numpy as np
 from matplotlib.figure import Figure
-from rich import print
 
 from keras_momentum_rnn.optimizers import MomentumSGD
 from papers import single_study
 from papers.command_line import documented_parser, positive
-from papers.presentation import BLUE, GREEN, VERMILION, tidy
+from papers.presentation import BLUE, GREEN, VERMILION, markdown_table, tidy
 
 START = (-4.0, 1.0)
 COLORS = (VERMILION, GREEN, BLUE)  # the paper's red, green and blue
@@ -61,14 +60,17 @@ def study(options):
         }
         for method, path in paths.items()
     ]
-    for row in summary:
-        print(
-            f"{row['method']}: {row['travel']:.2f} along the steep direction, "
-            f"{row['distance']:.2f} from the minimum at the end"
-        )
+    head = ["method", "way along the steep direction", "distance to the minimum"]
+    rows = [
+        [row["method"], f"{row['travel']:.2f}", f"{row['distance']:.2f}"] for row in summary
+    ]
     figures = {"trajectories.png": trajectories(paths, summary, options)}
     points = {method: path.round(6).tolist() for method, path in paths.items()}
-    return {"start": START, "summary": summary, "paths": points}, figures
+    return (
+        {"start": START, "summary": summary, "paths": points},
+        markdown_table(head, rows),
+        figures,
+    )
 
 
 def followed(optimizer, curvature, updates):
