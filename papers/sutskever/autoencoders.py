@@ -17,11 +17,11 @@ large momenta would never be reached, so there a step is a 500th of the run. A r
 infinite loss ends there, and counts as the worst.
 
 Errors are the paper's: squared errors summed over pixels, the mean over training images. They
-are measured at w, not at the look-ahead. The output directory receives report.md, curves.png,
-scales.png where there are several, and results.json with one entry of `runs` for each
-combination: method, momentum (the largest), learning_rate, scale, updates (done), seconds (of
-training), diverged, before (the error before the finish), error (at the end), both on all
-images, and curve, a list of [updates, error on the first images].
+are measured at w, not at the look-ahead. The output directory receives report.md, curves.png
+and results.json with one entry of `runs` for each combination: method, momentum (the largest),
+learning_rate, scale, updates (done), seconds (of training), diverged, before (the error before
+the finish), error (at the end), both on all images, and curve, a list of [updates, error on the
+first images].
 
 If interrupted, repeat the command to resume. Methods, momenta, rates and scales may be added
 later, and join the results; other settings may not change.
@@ -73,7 +73,7 @@ def main(argv=None):
         command=command_of(__file__, argv),
         key=KEY,
         done=lambda run: run["updates"],
-        complete=in_order,
+        complete=lambda content: {k: content[k] for k in ("commands", "settings", "runs")},
     )
     images = load(options)
     results.write()
@@ -126,17 +126,6 @@ def shared_settings(options):
         "seed": SEED,
         **surroundings(),
     }
-
-
-def in_order(results):
-    """Return all that results.json holds: runs stand as in Table 1, then by rate and scale."""
-
-    def place(run):
-        method = METHODS.index(run["method"])
-        return method, run["momentum"], -run["learning_rate"], run["scale"]
-
-    ordered = {name: results[name] for name in ("commands", "settings")}
-    return {**ordered, "runs": sorted(results["runs"], key=place)}
 
 
 def load(options):

@@ -42,7 +42,6 @@ from papers.command_line import command_of, documented_parser, ending, positive,
 from papers.experiments import runner, surroundings
 from papers.experiments.report import notes
 from papers.experiments.results_file import ResultsFile
-from papers.sutskever import hybrid
 from papers.sutskever.curves import (
     IMAGES,
     WIDTHS,
@@ -81,6 +80,10 @@ class Method:
 
 # HF as Martens (2010) has it, the gradient on four times the samples of the curvature.
 hf_of_2010 = partial(HessianFree, damping=0.1, curvature_fraction=0.25)
+# The first phase of appendix A.6: fixed steps of CG and no line search.
+hybrid = partial(
+    HessianFree, cg_steps=50, tolerance=None, decay=0.95, backtracking=False, line_search=False
+)
 nesterov = partial(MomentumSGD, nesterov=True)
 METHODS = {
     "adding": {
@@ -91,7 +94,7 @@ METHODS = {
         ),
     },
     "curves": {
-        "HF, hybrid": Method(hybrid.first_optimizer, hybrid.FIRST.images, l2=hybrid.FIRST.l2),
+        "HF, hybrid": Method(hybrid, IMAGES["curves"] // 16, l2=2e-5),
         "HF, 2010": Method(hf_of_2010, 5000),
         "NAG": Method(
             partial(nesterov, momentum=SteppedMomentum(0.99, period=10)), 200, (0.01, 0.003), 25

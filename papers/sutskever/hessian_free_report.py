@@ -5,7 +5,6 @@ import statistics
 from matplotlib.figure import Figure
 
 from papers.presentation import COLORS, markdown_table, tidy
-from papers.sutskever import hybrid
 
 TITLES = {
     "adding": "adding, {steps} steps, a plain network of {units} tanh units",
@@ -34,10 +33,9 @@ def report_of(content, notes=""):
         f"average of the machine {min(loads):.1f} to {max(loads):.1f}.",
         score_table(rows, task),
         "A row is one sample in one gradient, or in one product with the curvature.",
+        "![Scores over CPU time](curves.png)",
+        notes,
     ]
-    if runs := rows.get(("HF, hybrid", 1.0)):
-        parts.append(hybrid.report_of(statistics.fmean(run["cg_steps"] for run in runs)))
-    parts += ["![Scores over CPU time](curves.png)", notes]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

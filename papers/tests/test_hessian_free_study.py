@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from harness import array
 
-from papers.sutskever import cg_beside_nag, hessian_free, hybrid
+from papers.sutskever import cg_beside_nag, hessian_free
 
 pytestmark = pytest.mark.any_backend
 
@@ -70,22 +71,19 @@ def test_runs_of_a_seed_begin_alike():
             np.testing.assert_array_equal(weights[0], other)
 
 
-def test_the_recipe_of_curves_is_that_of_the_paper():
-    assert [phase.total_cg_steps for phase in hybrid.PHASES] == [
-        250_000,
-        None,
-        100_000,
-        500_000,
-    ]
-    assert [phase.images for phase in hybrid.PHASES] == [1250, 1250, 20_000, 20_000]
-    told = hybrid.first_optimizer().get_config()
-    assert (told["cg_steps"], told["tolerance"]) == (50, None)
+def test_the_hybrid_begins_as_the_paper_has_it(monkeypatch):
+    method = hessian_free.METHODS["curves"]["HF, hybrid"]
+    told = method.optimizer(1.0).get_config()
+    assert (told["cg_steps"], told["tolerance"], told["curvature_fraction"]) == (50, None, 1)
     assert told["decay"] == pytest.approx(0.95)
-    assert told["curvature_fraction"] == 1 and told["damping"] == 1
     assert told["backtracking"] is told["line_search"] is False
-    report = hybrid.report_of(6950)
-    assert "12.3 billion products of one image, 82 times the 150 million" in report
-    assert "2.78% of the first phase, and 0.0706%" in report
+    monkeypatch.setitem(hessian_free.IMAGES, "curves", 1250)  # no more are read here
+    problem = hessian_free.deep({"seed": 0, "learning_rate": 1.0}, method)
+    ((x, _),) = problem.batches(0, 1)
+    assert len(x) == 1250
+    kernel = problem.model.layers[1].kernel
+    decay = array(kernel.regularizer(kernel))
+    assert decay == pytest.approx(1e-5 * (array(kernel) ** 2).sum(), rel=1e-4)
 
 
 def test_cg_and_nag_minimise_a_known_quadratic():
