@@ -43,5 +43,11 @@ def report_of(title, results, text, figures):
         f"{name} {settings[name]}" for name in ("keras", settings["backend"], "device")
     )
     pictures = [f"![{name.partition('.')[0]}]({name})" for name in figures]
-    parts = [f"# {title}", f"`{results['command']}`", f"{versions}.", text, *pictures]
+    parts = [
+        f"# {title.removesuffix('.')}",
+        f"`{results['command']}`",
+        f"{versions}.",
+        text,
+        *pictures,
+    ]
     return "\n\n".join(parts) + "\n"

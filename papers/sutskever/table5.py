@@ -88,9 +88,8 @@ def table5(results):
         tuple(name.split()): of_layer(results["runs"], name) for name in layers(results["runs"])
     }
     paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[settings["task"]]))
-    columns = [column for column in paper if column in {column for _, column in found}]
-    columns += [column for _, column in found if column not in columns]
-    columns = list(dict.fromkeys(columns))
+    run = dict.fromkeys(column for _, column in found)
+    columns = [*(c for c in paper if c in run), *(c for c in run if c not in paper)]
     cells = []
     for layer in dict.fromkeys(layer for layer, _ in found):
         runs = [found.get((layer, column)) for column in columns]

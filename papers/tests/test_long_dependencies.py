@@ -77,14 +77,26 @@ def test_momentum_warms_up_and_has_both_forms():
             assert found == pytest.approx([warm, later]) and optimizer.nesterov == nesterov
 
 
+def test_other_layers_have_every_momentum_or_the_first():
+    rows = ["--momenta", "0.98", "0", "--forms", "N", "--layers", "SimpleRNN", "MomentumRNN"]
+    options = long_dependencies.parse(["adding", *rows, "--beside", "AdamRNN", "SimpleRNN"])
+    assert [str(row) for row in long_dependencies.rows(options)] == [
+        "SimpleRNN 0.98N",
+        "SimpleRNN 0",
+        "MomentumRNN 0.98N",
+        "MomentumRNN 0",
+        "AdamRNN 0.98N",
+    ]
+
+
 def same_curves(got, expected):
     for one, other in zip(got["curve"], expected["curve"], strict=True):
         assert one == pytest.approx({**other, "seconds": one["seconds"]}, rel=1e-5, abs=1e-7)
 
 
-def test_a_pilot_chooses_the_learning_rate_and_a_layer_joins_later(small, tmp_path):
+def test_a_pilot_chooses_the_learning_rate_and_a_row_joins_later(small, tmp_path):
     command = ["adding", *TINY, "--learning-rates", "1e30", "1e-9", "0.1"]
-    command += ["--momenta", "0.9", "--forms", "N", f"--output={tmp_path}"]
+    command += ["--forms", "N", f"--output={tmp_path}", "--momenta", "0.9"]
     results = long_dependencies.main(command)
     pilot = json.loads((tmp_path / "pilot" / "results.json").read_text())
     told = {
@@ -96,9 +108,9 @@ def test_a_pilot_chooses_the_learning_rate_and_a_layer_joins_later(small, tmp_pa
     (run,) = results["runs"]
     assert run["setup"]["optimizer"]["learning_rate"] == chosen_rate(told)
     assert "1e+30 (inf)" in run["setup"]["source"] and len(run["curve"]) == 3
-    more = long_dependencies.main([*command, "--beside", "AdamRNN"])
+    more = long_dependencies.main([*command, "0"])
     assert more["runs"][0] == run
-    assert [r["layer"] for r in more["runs"]] == ["SimpleRNN 0.9N", "AdamRNN 0.9N"]
+    assert [r["layer"] for r in more["runs"]] == ["SimpleRNN 0.9N", "SimpleRNN 0"]
     assert (tmp_path / "table5.png").exists()
 
 
