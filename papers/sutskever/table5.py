@@ -110,7 +110,7 @@ def table5(results):
     return "\n\n".join(parts), {"table5.png": errors_figure(settings, found, columns, paper)}
 
 
-def test_errors(runs, metric):
+def errors_on_test(runs, metric):
     """Return the errors of runs on test, without those that diverged before the first."""
     return [run["test"][metric] for run in runs if run["test"]]
 
@@ -119,7 +119,7 @@ def mean_error(runs, metric):
     """Return the error of a row as text."""
     if runs is None:
         return "-"
-    errors = test_errors(runs, metric)
+    errors = errors_on_test(runs, metric)
     return number(float(np.mean(errors))) if errors else "diverged"
 
 
@@ -146,7 +146,7 @@ def errors_figure(settings, found, columns, paper):
     named = set()
     for (layer, column), runs in found.items():
         # An error of 0 is drawn at half the least that these samples can show.
-        errors = np.maximum(test_errors(runs, metric), least)
+        errors = np.maximum(errors_on_test(runs, metric), least)
         label = None if layer in named else layer
         place = [columns.index(column)] * len(errors)
         axes.plot(place, errors, "o", color=colors[layer], fillstyle="none", ms=8, label=label)
