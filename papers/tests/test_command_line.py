@@ -1,17 +1,25 @@
-"""What the command lines of the examples share."""
+"""What the command lines share."""
 
 import argparse
 from pathlib import Path
 
 import pytest
 
-from papers.command_line import RESUMES, command_of, documented_parser, ending, folder, positive
+from papers.command_line import (
+    INSTALL,
+    RESUMES,
+    command_of,
+    documented_parser,
+    ending,
+    folder,
+    positive,
+)
 
-EXAMPLES = Path(__file__).parents[2] / "papers"
+PAPERS = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_with_a_command_line_runs_as_a_script(path):
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_module_with_a_command_line_runs_as_a_script(path):
     text = path.read_text(encoding="utf-8")
     assert ("def main(" in text) == ('if __name__ == "__main__":' in text)
 
@@ -22,7 +30,7 @@ def test_an_example_with_a_command_line_runs_as_a_script(path):
         (KeyboardInterrupt(), RESUMES),
         (ValueError("`units` must be"), "ValueError: `units` must be"),
         (FileNotFoundError(2, "None there"), "FileNotFoundError: [Errno 2] None there"),
-        (ImportError("Install"), "ImportError: Install"),
+        (ModuleNotFoundError("No module named 'aeon'"), f"No module named 'aeon'. {INSTALL}"),
     ],
 )
 def test_a_command_that_cannot_go_on_ends_with_a_message(error, message):

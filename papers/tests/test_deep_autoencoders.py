@@ -12,7 +12,6 @@ from speed import SLOW_ON_TENSORFLOW, slow_if_compiled
 pytest.importorskip("matplotlib", reason="the examples need it")
 pytest.importorskip("scipy", reason="the examples need it")
 
-from keras_momentum_rnn import requirements
 from papers import deep_autoencoders
 from papers.autoencoder_report import (
     errors_table,
@@ -170,12 +169,6 @@ def test_mnist_is_read_from_data_dir(example):
     )
     assert images.shape == (250, 784) and images.dtype == "float32"
     assert images.min() == 0 and images.max() == 1
-
-
-def test_mnist_says_what_is_missing_to_read_it(example, monkeypatch):
-    monkeypatch.setattr(requirements, "found", lambda module: module != "tensorflow_datasets")
-    with pytest.raises(ImportError, match=r"the data set mnist needs tensorflow-datasets."):
-        example.load(example.parse(["--dataset=mnist"]))
 
 
 def test_faces_are_read_from_the_published_file(example, tmp_path):

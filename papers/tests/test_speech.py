@@ -264,9 +264,9 @@ def test_a_wav_cut_off_in_its_header_is_named(folder):
             "speech",
             {"frames": 1},
             ValueError,
-            "`frames` must be at least 2. Received: frames=1",
+            "`frames` must be an integer of at least 2. Received: frames=1",
         ),
-        ("speech", {"floor": 0}, ValueError, "`floor` must be a number in (0, infinity)."),
+        ("speech", {"floor": 0}, ValueError, "`floor` must be above 0. Received: floor=0"),
         ("timit", {}, ValueError, "no utterance is for train, validation, test."),
     ],
 )

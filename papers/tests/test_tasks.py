@@ -142,19 +142,17 @@ def test_split_keeps_arrays_together():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("addition", {}, "`name` must be one of ['digits', "),
+        ("addition", {}, "`task` must be one of ['digits', "),
         ("adding", {"T": 9}, "The options of adding are ['variant', 'steps', "),
         ("adding", {"seed": -1}, "`seed` must be an integer of at least 0. Received: seed=-1"),
         ("adding", {"variant": "nguyen"}, "`variant` must be one of ['momentumrnn', "),
-        ("adding", {"steps": 3}, "`steps` must be at least 4 for momentumrnn. Received: st"),
-        ("multiplication", {"steps": 19}, "`steps` must be at least 20 for sutskever."),
-        ("adding", {"samples": 0}, "`samples` must be a positive integer. Received: samples=0"),
-        ("digits", {"subset": 5}, "`subset` must be an integer in [6, 1437] for digits."),
-        ("mnist", {"subset": 60001}, "`subset` must be an integer in [6, 60000] for mnist."),
-        ("copying", {"symbols": 1}, "`symbols` must be at least 2. Received: symbols=1"),
-        ("memory5", {"blanks": 0}, "`blanks` must be a positive integer. Received: blanks=0"),
+        ("adding", {"steps": 3}, "`steps` must be an integer of at least 4. Received: st"),
+        ("multiplication", {"steps": 19}, "`steps` must be an integer of at least 20."),
+        ("adding", {"samples": 0}, "`samples` must be an integer of at least 1."),
+        ("digits", {"subset": 5}, "`subset` must be an integer of at least 6 and at most 1437"),
+        ("mnist", {"subset": 60001}, "at most 60000. Received: subset=60001"),
+        ("copying", {"symbols": 1}, "`symbols` must be an integer of at least 2."),
         ("memory5", {"cue": None}, "`cue` must be one of [True, False]. Received: cue=None"),
-        ("digits", {"permute": 1}, "`permute` must be one of [True, False]"),
     ],
 )
 def test_bad_options_are_refused(name, options, message):
@@ -172,18 +170,6 @@ def test_layers_that_do_not_fit_are_refused():
         task.model(keras.layers.LSTM(3), keras.layers.LSTM(3))
     with pytest.raises(ValueError, match="must have at least one"):
         task.model()
-
-
-def test_what_is_missing_is_named(monkeypatch):
-    for module in ("sklearn", "tensorflow", "tensorflow_datasets"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=r"digits needs scikit-learn.*rnn\[tasks\]"):
-        tasks.load("digits")
-    with pytest.raises(
-        ImportError,
-        match=r"mnist needs tensorflow, tensorflow-datasets.*rnn\[tasks,tensorflow\]",
-    ):
-        tasks.load("mnist")
 
 
 # Adding and multiplying
