@@ -45,7 +45,7 @@ def test_a_mistake_in_the_code_keeps_its_traceback():
 
 
 def test_a_command_is_told_as_a_shell_takes_it():
-    command = command_of("/a/b/reproduce.py", ["adding", "--set", "folder=my data"])
+    command = command_of(PAPERS / "reproduce.py", ["adding", "--set", "folder=my data"])
     assert command == "python -m papers.reproduce adding --set 'folder=my data'"
 
 
