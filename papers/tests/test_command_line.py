@@ -1,6 +1,8 @@
 """What the command lines share."""
 
 import argparse
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,19 @@ def test_a_mistake_in_the_code_keeps_its_traceback():
 def test_a_command_is_told_as_a_shell_takes_it():
     command = command_of(PAPERS / "reproduce.py", ["adding", "--set", "folder=my data"])
     assert command == "python -m papers.reproduce adding --set 'folder=my data'"
+
+
+def test_commands_of_the_readme_are_modules():
+    text = (PAPERS / "README.md").read_text(encoding="utf-8")
+    commands = {*re.findall(r"python -m (papers[.\w]+)", text)}
+    assert len(commands) > 10
+    assert [name for name in commands if importlib.util.find_spec(name) is None] == []
+
+
+def test_links_of_the_readme_lead_somewhere():
+    text = (PAPERS / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not (PAPERS / link).exists()] == []
 
 
 def test_the_help_begins_with_the_first_line():
