@@ -160,6 +160,8 @@ def curves_picture(results):
     for level in LEVELS:
         axes.axhline(level, color="0.7", linewidth=0.8, linestyle=":", zorder=1)
     axes.set(xlabel="epoch", ylabel="test accuracy")
+    if max(ends.values(), default=0) > LEVELS[0]:
+        axes.set_ylim(bottom=0.5)  # the questions are about what is above
     axes.set_title(plots.finding(results, "accuracy", ends))
     colors = plots.styles(list(ends))
     plots.name_lines(axes, [(layer, end, colors[layer][0]) for layer, end in ends.items()])

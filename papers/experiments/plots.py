@@ -196,5 +196,11 @@ def name_lines(axes, labels):
             va="center",
             color=color,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7},
+            # From the left of the name, so that the line crosses no name.
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color,
+                "linewidth": 0.7,
+                "relpos": (0, 0.5),
+            },
         )
