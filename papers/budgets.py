@@ -71,14 +71,14 @@ def paper_rows(task, options):
     ]
 
 
-def paper_setups(task, options, layers, units):
+def paper_setups(task, options, layers, units=None):
     """Return the recipe of each layer, and the task's options.
 
     Args:
         task: name of the task.
         options: dict of its options, which may tell recipes apart.
         layers: list of names.
-        units: dict from names to widths, where a recipe must be told by its size.
+        units: int, where recipes must be told by their size.
 
     Raises:
         ValueError: if a layer has no recipe or several, or if those of two layers need other
@@ -86,7 +86,7 @@ def paper_setups(task, options, layers, units):
     """
     named = {name for row in RECIPES if row.task == task for name in row.options}
     telling = {name: value for name, value in options.items() if name in named}
-    setups = {name: recipe(task, name, units.get(name), **telling) for name in layers}
+    setups = {name: recipe(task, name, units, **telling) for name in layers}
     if not setups:
         raise ValueError(f"No paper has settings for {task} with {units=} and {options=}")
     data = {name: dict(row.options) for name, row in setups.items()}

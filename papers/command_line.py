@@ -123,10 +123,3 @@ def add_task_options(parser):
         metavar="OPTION=VALUE",
         help="options of the task",
     )
-
-
-def widths(text):
-    """`32` for all layers, or `MCRM=85` for one, as a pair; a stack's as `400,200`."""
-    name, _, sizes = text.rpartition("=")
-    counts = tuple(positive(int)(size) for size in sizes.split(","))
-    return name or None, counts if len(counts) > 1 else counts[0]

@@ -28,7 +28,6 @@ from papers.command_line import (
     new_folder,
     positive,
     run_example,
-    widths,
 )
 from papers.experiments import Comparison, compare
 from papers.paper_claims import claims_on
@@ -51,8 +50,7 @@ def parse(argv):
     add("--seeds", type=positive(int), default=3, help="how many runs of each layer")
     add("--budget", choices=["small", "paper"], default="small", help="how much to train")
     add_task_options(parser)
-    add("--units", nargs="+", type=widths, default=[], metavar="[LAYER=]N",
-        help="width, of all layers or of one")  # fmt: skip
+    add("--units", type=positive(int), help="width of all layers, in place of the budget's")
     add("--hyperparameters", choices=["paper", "default"], default="paper",
         help="momentum, step size, ...: the task's in the papers, or the layer's defaults; "
         "small budget alone")  # fmt: skip
@@ -79,14 +77,6 @@ def fill_in(parser, options):
             f"argument --ablation: takes one layer of {takes}. "
             f"Received: {' '.join(options.layers)}"
         )
-    given = dict(options.units)
-    if unknown := {*given} - {None, *options.layers}:
-        parser.error(
-            f"argument --units: {sorted(unknown)} are not among the layers. "
-            f"Received: layers {' '.join(options.layers)}"
-        )
-    found = {name: given.get(name, given.get(None)) for name in options.layers}
-    options.units = {name: size for name, size in found.items() if size is not None}
     options.output = options.output or new_folder(f"runs/{options.task}")
 
 
@@ -94,9 +84,8 @@ def layers_of(options):
     """Return the layers that are compared if none are named."""
     if options.budget == "small":
         return LAYERS
-    sizes = [size for _, size in options.units]
     rows = budgets.paper_rows(options.task, options.set)
-    return [row.layer_name for row in rows if not sizes or row.units in sizes]
+    return [row.layer_name for row in rows if options.units in (None, row.units)]
 
 
 def comparison(options, command):
@@ -147,7 +136,7 @@ def of_layer(small, task_options, layer, options):
     numbers = {}
     if options.hyperparameters == "paper":
         numbers = budgets.paper_hyperparameters(options.task, task_options, layer)
-    units = options.units.get(layer, small.units)
+    units = options.units or small.units
     return dataclasses.replace(small, layer_name=layer, units=units, arguments=numbers)
 
 

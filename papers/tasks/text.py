@@ -22,7 +22,6 @@ def characters(
     folder: Path | str | None = None,
     data_dir: Path | str | None = None,
     steps: int = 100,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """Predict the next character: bits per character, the mean cross-entropy over log 2.
 
@@ -40,7 +39,6 @@ def characters(
             valid.txt and test.txt; None for tiny Shakespeare.
         data_dir: where tensorflow-datasets keeps tiny_shakespeare, and downloads it to.
         steps: positive integer, how many characters a batch has in each row.
-        seed: not used: the text is read in order.
 
     Raises:
         FileNotFoundError: if there is no such folder or file.

@@ -11,7 +11,6 @@ from papers.command_line import (
     INSTALL,
     RESUMES,
     command_of,
-    documented_parser,
     ending,
     folder,
     positive,
@@ -62,10 +61,6 @@ def test_links_of_the_readme_lead_somewhere():
     text = (PAPERS / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert [link for link in links if not (PAPERS / link).exists()] == []
-
-
-def test_the_help_begins_with_the_first_line():
-    assert documented_parser("What it does.\n\nMore.").description == "What it does."
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "x", ""])

@@ -5,11 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from papers import ablation, budgets, tasks
-from papers.command_line import assignment, widths
+from papers import ablation, budgets
 from papers.experiments import claims, plots, report, summary
 from papers.paper_claims import claims_on
-from papers.reproduce import comparison, main, parse
 from papers.tasks.paper_results import published
 
 pytestmark = pytest.mark.any_backend
@@ -99,12 +97,6 @@ def test_summary_is_of_the_epoch_that_is_best_on_validation():
     assert summary.best(results(ALL))["layer"] == "MomentumLSTM"
 
 
-def test_a_smaller_score_may_be_better():
-    lstm, fast, *_ = results([*LSTM, *FAST], larger_is_better=False)["summary"]
-    assert lstm["best_validation"] == pytest.approx(0.2)
-    assert fast["epochs_to_lstm_best"] is None
-
-
 def verdicts(found):
     return claims.verdicts(found, claims_on(found["settings"]["task"]))
 
@@ -176,11 +168,6 @@ def test_runs_that_go_on_are_told_so():
     assert "| 4 | 3 |" in report.training(results([*LSTM, *BROKEN])).splitlines()[-1]
 
 
-def test_layers_with_fewer_seeds_are_told():
-    assert "range of 2 seeds" in report.scores(results([*LSTM, *FAST]))
-    assert "range of 1 to 2 seeds" in report.scores(results([*LSTM, *FAST, SLOW[0]]))
-
-
 def test_report_sets_the_papers_numbers_beside_ours(tmp_path):
     (tmp_path / "notes.md").write_text("A note by hand.")
     text = report.write(results(ALL), tmp_path, "MNIST in small", claims=claims_on("mnist"))
@@ -233,15 +220,6 @@ def test_few_layers_stand_out_and_the_title_is_the_finding():
     assert min(np.diff(heights)) > 0.07  # no name covers another
 
 
-def test_a_long_title_goes_on_in_the_next_line():
-    names = [f"a layer of a long name, number {n}, at 0.001" for n in range(3)]
-    title = plots.score_figure(
-        results([run(name, 0, [0.1], [0.1 * n]) for n, name in enumerate(names)]), "title"
-    ).get_suptitle()
-    assert max(map(len, title.split("\n"))) <= plots.TITLE_WIDTH
-    assert title.replace("\n", " ").count("number") == 2
-
-
 def test_a_picture_of_what_did_not_learn_says_so():
     """Neither loss nor score is better than a constant output's."""
     lost = results([run("GRU", 0, [0.1], [0.1])], constant={"accuracy": 0.1, "loss": 2.0})
@@ -284,12 +262,9 @@ def test_heat_map_has_step_size_across_and_momentum_up():
     [
         (("pmnist", "RMSPropLSTM"), [(0.9538, 0.0019, 256), (0.9432, 0.0043, 128)]),
         (("mnist", "LSTM"), [(0.987, None, 128), (0.989, None, 256), (0.8516, None, 192)]),
-        (("timit", "MomentumDTRIV"), [(3.06, 0.09, 224), (1.17, 0.05, 322)]),
         (("speech", "SRLSTM"), [(5.83, 0.10, 158), (8.21, 0.26, 120)]),
         (("adding", "MCRM", "mcrm"), [(4.0e-6, None, 85)]),
         (("adding", "LSTM", "momentumrnn"), [(0.162, None, 128)]),
-        (("copying", "NestedLSTM", "mcrm"), [(7.3e-5, None, 448)]),
-        (("characters", "GRU"), [(1.397, None, 1680)]),
         (("words", "MomentumLSTM"), [(58.62, 0.22, (1150, 1150, 400))]),
         (("digits", "LSTM"), []),
         (("adding", "SimpleRNN", "momentumrnn"), []),
@@ -299,122 +274,6 @@ def test_published_numbers_are_the_printed_ones(arguments, expected):
     found = published(*arguments)
     assert [(p.value, p.spread, p.units) for p in found] == expected
     assert all("Table" in p.source or "Section" in p.source for p in found)
-
-
-def test_zero_one_losses_stand_by_their_columns():
-    found = {p.what: p.value for p in published("memory20", "SimpleRNN")}
-    assert found["biases"] == 8.0 and found["optimizer's momentum 0.995N"] == 0.00005
-    assert len(found) == 8
-
-
-# Command line
-
-
-def asked(*arguments):
-    return parse(["adding", *arguments])
-
-
-def test_small_budget_gives_every_layer_the_same_but_its_own_numbers():
-    small = ["samples=64", "held_out=8", "steps=20"]
-    arguments = ["--set", *small, "--units", "5", "AdamLSTM=4", "--epochs=3"]
-    found = comparison(asked(*arguments), "command")
-    assert list(found.setups)[:2] == ["LSTM", "MomentumLSTM"] and len(found.setups) == 10
-    assert {setup.batch_size for setup in found.setups.values()} == {32}
-    assert {setup.epochs for setup in found.setups.values()} == {3}
-    assert {str(setup.described()["optimizer"]) for setup in found.setups.values()} == {
-        "{'class': 'Adam', 'learning_rate': 0.002, 'global_clipnorm': 1.0}"
-    }
-    assert found.setups["AdamLSTM"].units == 4 and found.setups["MCRM"].units == 5
-    (adam,) = found.setups["AdamLSTM"].new_layers()
-    assert (adam.momentum, adam.step_size, adam.beta) == (0.6, 2.0, 0.999)
-    (restarted,) = found.setups["SRLSTM"].new_layers()
-    assert (restarted.restart_period, restarted.formulation) == (100, "released")
-    (nesterov,) = found.setups["NAGLSTM"].new_layers()
-    assert nesterov.step_size == 0.9  # no paper has one
-    default = comparison(asked(*arguments, "--hyperparameters=default"), "command")
-    (adam,) = default.setups["AdamLSTM"].new_layers()
-    assert adam.beta == 0.99
-
-
-@pytest.mark.parametrize(("numbers", "beta"), [("paper", 0.999), ("default", 0.99)])
-def test_an_ablation_has_the_numbers_that_are_asked_for(numbers, beta):
-    small = ["samples=64", "held_out=8", "steps=20"]
-    arguments = ["--ablation", "--layers", "AdamLSTM", f"--hyperparameters={numbers}"]
-    setups = comparison(asked(*arguments, "--set", *small), "command").setups
-    assert len(setups) == 16
-    (layer,) = setups["AdamLSTM 0.9 0.3"].new_layers()
-    assert (layer.momentum, layer.step_size, layer.beta) == (0.9, 0.3, beta)
-
-
-def test_every_task_has_a_small_budget():
-    assert set(budgets.SMALL) == set(tasks.TASKS)
-    numbers = budgets.paper_hyperparameters
-    assert numbers("adding", {}, "LSTM") == {}
-    assert numbers("digits", {"permute": True}, "AdamLSTM")["beta"] == 0.01
-    assert numbers("speech", {}, "SRLSTM")["step_size"] == 0.1
-
-
-def test_paper_budget_is_the_recipes():
-    arguments = ["--budget=paper", "--set", "variant=mcrm", "steps=200", "samples=64"]
-    found = comparison(asked(*arguments), "command")
-    assert list(found.setups) == ["SimpleRNN", "GRU", "LSTM", "NestedLSTM", "MCRM"]
-    assert [setup.units for setup in found.setups.values()] == [308, 177, 153, 77, 85]
-    assert found.setups["MCRM"].epochs == 60
-    nested = found.setups["NestedLSTM"].optimizer
-    assert nested.global_clipnorm == 0.1
-    plain = comparison(
-        parse(["memory5", "--budget=paper", "--learning-rate=1e-4", "--set", "held_out=8"]), ""
-    ).setups["SimpleRNN"]
-    assert plain.epochs == 500  # of 100 updates
-    assert plain.described()["optimizer"]["momentum"]["class"] == "WarmConstant"
-    assert plain.optimizer.nesterov is True
-    shared, options = budgets.paper_setups("adding", {}, ["AdamLSTM"], {})
-    assert options == {"variant": "momentumrnn", "steps": 750, "samples": 5000}
-    assert shared["AdamLSTM"].epochs == 12  # of 100 updates
-    with pytest.raises(ValueError, match="recipes for the same data"):
-        budgets.paper_setups("adding", {}, ["AdamLSTM", "MCRM"], {})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["adding", "--layers", "FooLSTM"], "invalid choice: 'FooLSTM'"),
-        (["cifar"], "invalid choice: 'cifar'"),
-        (["adding", "--set", "steps"], "must be name=value. Received: steps"),
-        (["adding", "--units", "LSTM=0"], "must be a positive int. Received: 0"),
-        (["adding", "--layers", "GRU", "--units", "LSTM=3"], "not among the layers"),
-        (["adding", "--ablation", "--layers", "GRU"], "--ablation: takes one layer of"),
-        (["adding", "--budget=paper", "--ablation"], "are for the small budget alone"),
-        (["adding", "--budget=paper", "--hyperparameters=default"], "small budget alone"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message, capsys):
-    with pytest.raises(SystemExit) as error:
-        main(arguments)
-    assert error.value.code == 2 and message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["adding", "--set", "speed=3"], "options of adding are .*Received: speed=3"),
-        (["speech", "--set", "folder=no/such"], "`folder` must be an existing directory"),
-        (["adding", "--budget=paper", "--layers", "NAGLSTM"], "must name one recipe"),
-        (["digits", "--budget=paper"], "No paper has settings for digits"),
-        (["adding", "--budget=paper", "--units", "3"], "No paper has settings"),
-    ],
-)
-def test_what_a_task_refuses_ends_the_command_and_writes_nothing(arguments, message, tmp_path):
-    with pytest.raises(SystemExit, match=message):
-        main([*arguments, f"--output={tmp_path / 'new'}"])
-    assert not (tmp_path / "new").exists()
-
-
-def test_types_of_arguments():
-    assert assignment("data_dir=a/b") == ("data_dir", "a/b")
-    assert assignment("permute=True") == ("permute", True)
-    assert widths("32") == (None, 32) and widths("MCRM=85") == ("MCRM", 85)
-    assert widths("LSTM=400,200") == ("LSTM", (400, 200))
 
 
 def test_without_an_lstm_nothing_is_told_of_it():

@@ -182,18 +182,6 @@ def stopped(original, call, error):
     return function
 
 
-def test_a_full_disk_leaves_results_as_they_were(output, monkeypatch):
-    before = {path.name: path.read_bytes() for path in output.iterdir() if path.is_file()}
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(SystemExit, match=r"results.json was not written.*No space left"):
-        main([*COMMAND, f"--output={output}"])
-    assert {p.name: p.read_bytes() for p in output.iterdir() if p.is_file()} == before
-
-
 def test_finished_runs_are_kept_and_layers_and_seeds_may_be_added(output, monkeypatch):
     before = read(output)
     monkeypatch.setattr(training, "train", quick)

@@ -144,12 +144,6 @@ def test_rate_is_cut_tenfold_every_30_epochs():
     assert recipe("adding", "MCRM").callbacks() == []
 
 
-def test_every_layer_is_new_and_takes_further_arguments():
-    found = recipe("mnist", "MCRM")
-    assert found.layer is not found.layer
-    assert found.new_layers(stateful=True)[0].stateful
-
-
 def test_recipes_say_where_sources_differ():
     assert "epsilon, 1e-16 (text: 1e-8)" in recipe("mnist", "AdamLSTM", units=128).follows
     assert "released form" in recipe("words", "SRLSTM").follows
@@ -196,10 +190,6 @@ def test_speech_trains_the_skew_part_by_rmsprop_and_the_rest_by_adam():
         # The first step of RMSprop is rate / sqrt(1 - rho), of Adam the rate.
         expected = 0.0002 / np.sqrt(0.01) if weight.name == "skew" else 0.001
         assert np.max(step) == pytest.approx(expected, rel=0.02)
-
-
-def test_a_size_may_be_left_out_where_there_is_one():
-    assert recipe("pmnist", "SRDTRIV").units == 512
 
 
 @pytest.mark.parametrize(
@@ -280,11 +270,6 @@ def test_settings_of_your_own_are_a_recipe():
     ahead, schedule = choice(optimizer_name="MomentumSGD", rate_cut=(1, 0.5)).callbacks()
     assert type(ahead) is LookAhead
     assert schedule.schedule(2, 0.7) == pytest.approx(0.1 * 0.5**2)
-
-
-def test_recipes_that_train_otherwise_are_told_apart():
-    plain = choice().described()
-    assert choice(rate_cut=(1, 0.5)).described() == {**plain, "rate_cut": [1, 0.5]}
 
 
 def test_a_recipe_says_all_that_results_tell():

@@ -322,9 +322,3 @@ def test_runs_of_nearly_the_same_rate_are_two(tmp_path):
     assert read(tmp_path)["runs"] == runs
     folders = [results.run_folder(one).name for one in runs]
     assert folders == ["0.01", "0.0012345671", "0.0012345672"]
-
-
-def test_a_file_that_is_not_there_is_new(tmp_path):
-    results = results_file(tmp_path, a=(1, 2))
-    assert results.content == {"settings": {"a": [1, 2]}, "commands": [], "runs": []}
-    assert not list(tmp_path.iterdir())

@@ -1,8 +1,6 @@
 """Tasks: what holds for each, by name; the adding problems; images pixel by pixel."""
 
 import os
-import subprocess
-import sys
 
 import keras
 import needs
@@ -68,30 +66,6 @@ def test_validation_and_test_are_fixed_and_have_nothing_of_training(name):
         assert same((got.x, got.y), (want.x, want.y))
 
 
-def test_other_seeds_of_a_task_are_other_data():
-    a, b = (load("adding", seed=seed) for seed in (0, 1))
-    assert not np.array_equal(a.test.x, b.test.x)
-    assert not same(contents(a.train.batches(SIZE)), contents(b.train.batches(SIZE)))
-
-
-@pytest.mark.slow
-def test_data_is_the_same_in_every_process():
-    code = (
-        "from papers import tasks\n"
-        "t = tasks.load('adding', steps=8, samples=40, held_out=12)\n"
-        "print(t.test.y.tobytes().hex(), t.train.batches(16, 3, 2)[1][0].tobytes().hex())"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    printed = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, env=environment
-    )
-    task = load("adding")
-    assert printed.stdout.decode().split() == [
-        task.test.y.tobytes().hex(),
-        task.train.batches(16, 3, 2)[1][0].tobytes().hex(),
-    ]
-
-
 @pytest.mark.each_backend
 @pytest.mark.parametrize("variant", ["momentumrnn", "mcrm"])
 def test_a_run_that_goes_on_ends_as_one_without_a_break(variant, monkeypatch):
@@ -123,20 +97,6 @@ def test_a_run_that_goes_on_ends_as_one_without_a_break(variant, monkeypatch):
     assert fit(broken, 3, 2) == [(2, i) for i in range(3)]
     for a, b in zip(whole.weights, broken.weights, strict=True):
         np.testing.assert_allclose(array(a), array(b), rtol=0, atol=1e-6)
-
-
-def test_split_keeps_arrays_together():
-    x = np.arange(20).reshape(10, 2)
-    split = tasks.Split(x, x[:, 0], sample_weight=x[:, 1] % 3)
-    batches = split.batches(4, seed=1)
-    assert [len(batches[i][0]) for i in range(len(batches))] == [4, 4, 2]
-    for i in range(3):
-        bx, by, weight = batches[i]
-        np.testing.assert_array_equal(by, bx[:, 0])
-        np.testing.assert_array_equal(weight, bx[:, 1] % 3)
-    assert sorted(np.concatenate([batches[i][1] for i in range(3)])) == list(x[:, 0])
-    np.testing.assert_array_equal(split.batches(4)[2][0], x[8:])
-    assert len(split[2:5]) == 3
 
 
 @pytest.mark.parametrize(
@@ -303,17 +263,6 @@ def test_copying_of_mcrm_is_what_its_code_draws(blanks, length, symbols, seed):
     np.testing.assert_array_equal(y[:, blanks + length :], x[:, :length])
 
 
-def test_copying_has_the_lengths_of_the_papers():
-    paper, mcrm = (tasks.load("copying", variant=v, held_out=2, samples=2) for v in COPYING)
-    assert paper.input_shape == (1020,) and mcrm.input_shape == (1020, 1)
-    assert paper.chance["loss"] == mcrm.chance["loss"] == 10 * np.log(8) / 1020
-    assert isinstance(paper.train, tasks.Generated) and isinstance(mcrm.train, tasks.Split)
-    assert (mcrm.test.x == 9).sum(axis=1).tolist() == [[11], [11]]
-
-
-COPYING = ("momentumrnn", "mcrm")
-
-
 @pytest.mark.parametrize(
     ("name", "kinds", "length", "blanks", "chance"),
     [("memory5", 2, 5, 200, 2.5), ("memory20", 5, 10, 80, 8.0)],
@@ -386,13 +335,6 @@ def test_digits_are_split_scaled_and_permuted_alike():
         np.testing.assert_array_equal(other.y, split.y)
     another = load("digits", subset=600, permute=True, seed=1)
     assert not np.array_equal(another.test.x, permuted.test.x)
-
-
-def test_no_image_is_in_two_sets():
-    task = tasks.load("digits")
-    sets = [s.x.reshape(len(s), -1) for s in (task.train, task.validation, task.test)]
-    assert sum(map(len, sets)) == 1797
-    assert len(np.unique(np.concatenate(sets), axis=0)) == 1797
 
 
 @pytest.mark.each_backend
