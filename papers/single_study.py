@@ -2,7 +2,7 @@
 
 import sys
 
-from keras_momentum_rnn.atomic_files import write_json
+from papers.files import write_json
 from papers.command_line import command_of, ending, publish, values_of
 from papers.experiments import surroundings
 

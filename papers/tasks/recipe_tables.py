@@ -7,7 +7,6 @@ import keras
 from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.initializers import ForgetGateBias
 from papers.tasks import mohamed2018, nguyen2020, sutskever2013
-from papers.tasks.language_model import REGULARISATION
 from papers.tasks.recipe import Recipe
 
 # Tasks whose read-out takes h at every step.
@@ -34,8 +33,8 @@ def lstm_recipe(task, name, units, length, table, numbers):
         follows = "the text: no clipping (the code for TIMIT clips at 1)"
     elif task == "words":
         follows = (
-            "the text; clipping, weight decay, regularisation and averaging are those of its "
-            "baseline, Merity et al. (2018)"
+            "the text; clipping and weight decay are those of its baseline, Merity et al. "
+            "(2018), whose regularisation and averaging are left out"
         )
     elif generated:
         follows += "; an epoch of Table 6 is read as one update, since sequences are generated"
@@ -59,8 +58,6 @@ def lstm_recipe(task, name, units, length, table, numbers):
         optimizer_name=optimizer,
         learning_rate=rate,
         optimizer_arguments={"RMSprop": {"rho": 0.9}, "SGD": {"weight_decay": 1.2e-6}},
-        model_options=REGULARISATION if task == "words" else {},
-        averaging_patience=5 if task == "words" else None,
         clipnorm=1.0 if pixels else 0.25 if task == "words" else None,
         batch_size=batch_size,
         epochs=epochs,

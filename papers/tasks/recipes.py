@@ -15,8 +15,8 @@ def recipe(
 
     Args:
         task: `"mnist"`, `"pmnist"` (one pixel a step, permuted in the latter), `"timit"`,
-            `"copying"`, `"adding"`, `"words"`, `"characters"`, `"multiplication"`,
-            `"memory5"` or `"memory20"`.
+            `"copying"`, `"adding"`, `"characters"`, `"multiplication"`, `"memory5"`,
+            `"memory20"`, or `"words"`, of which there are settings and no task.
         layer: name of a layer, such as `"AdamLSTM"` or `"SimpleRNN"`.
         units: int, one of the published sizes, or a tuple for a stack of layers. Leave it out
             if only one size is published.

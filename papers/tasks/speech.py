@@ -9,8 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_momentum_rnn import requirements
-from keras_momentum_rnn.checks import checked, checked_count
+from papers.checks import checked_count
 from papers.tasks.files import existing_folder
 from papers.tasks.task import Split, sequence_model
 
@@ -162,11 +161,10 @@ def speaker_of(path, folder, pattern):
 
 def speech_task(sets, subset, frames, floor, seed):
     """Return the arguments of `Task` for three lists of paths."""
-    modules = {"scipy": "scipy", "soundfile": "soundfile"}
-    requirements.check("speech", "tasks", modules)
-    checked("floor", floor, above=0)
-    if frames is not None and checked_count("frames", frames) < 2:
-        raise ValueError(f"`frames` must be at least 2. Received: {frames=}")
+    if not floor > 0:
+        raise ValueError(f"`floor` must be above 0. Received: {floor=}")
+    if frames is not None:
+        checked_count("frames", frames, at_least=2)
     train, *rest = sets
     if subset is not None:
         order = np.random.default_rng(seed).permutation(len(train))

@@ -2,17 +2,12 @@
 
 import os
 import re
-import wave
 
 import keras
 import numpy as np
 import pytest
-from harness import array
-
-pytest.importorskip("scipy", reason="it resamples speech")
-pytest.importorskip("soundfile", reason="it reads speech")
-
 import soundfile
+from harness import array
 from scipy import signal
 
 from papers import tasks
@@ -228,13 +223,11 @@ def test_recordings_of_spoken_digits():
     ("damage", "message"),
     [
         (lambda p: p.write_bytes(b""), "0.wav is not a sound file that libsndfile can read"),
-        (lambda p: p.write_bytes(b"RIFFxxxxWAVE"), "0.wav is not a sound file that libsndfile"),
-        (lambda p: p.write_text("hello " * 300), "0.wav is not a sound file that libsndfile"),
+        (lambda p: p.write_bytes(p.read_bytes()[:30]), "0.wav is not a sound file that libsnd"),
         (lambda p: soundfile.write(p, noise(0, 383), 8000), "at least 384 samples at 8000 Hz"),
         (lambda p: soundfile.write(p, noise(0, 700), 16000), "ann/0.wav with 350"),
-        (lambda p: soundfile.write(p, np.zeros(0), 8000), "ann/0.wav with 0"),
     ],
-    ids=["empty", "header", "text", "short", "short at 16 kHz", "no samples"],
+    ids=["empty", "cut off", "short", "short at 16 kHz"],
 )
 def test_bad_files_are_named(folder, damage, message):
     damage(folder / "ann" / "0.wav")
@@ -243,45 +236,21 @@ def test_bad_files_are_named(folder, damage, message):
     assert message in str(error.value)
 
 
-def test_a_wav_cut_off_in_its_header_is_named(folder):
-    path = folder / "bob" / "1.wav"
-    with wave.open(os.fspath(path)) as whole:
-        assert whole.getnframes() > 384
-    path.write_bytes(path.read_bytes()[:30])
-    with pytest.raises(ValueError, match=r"1\.wav"):
-        tasks.load("speech", folder=folder)
-
-
 @pytest.mark.parametrize(
     ("name", "options", "error", "message"),
     [
+        ("speech", {}, FileNotFoundError, "must have wav files in it"),
         ("speech", {"folder": "no/such"}, FileNotFoundError, "`folder` must be an existing"),
-        ("speech", {}, ValueError, "speech needs the option 'folder'"),
         ("speech", {"validation_speakers": 2}, ValueError, "more speakers than the 3 that are"),
-        ("speech", {"speaker": r"(\d{3})"}, ValueError, "whose first group is found in the"),
         ("speech", {"speaker": r"ann|bob|eve"}, ValueError, "whose first group is found in"),
-        (
-            "speech",
-            {"frames": 1},
-            ValueError,
-            "`frames` must be at least 2. Received: frames=1",
-        ),
-        ("speech", {"floor": 0}, ValueError, "`floor` must be a number in (0, infinity)."),
+        ("speech", {"frames": 1}, ValueError, "`frames` must be an integer of at least 2."),
         ("timit", {}, ValueError, "no utterance is for train, validation, test."),
     ],
 )
-def test_bad_options_are_refused(folder, name, options, error, message):
-    if options:
-        options = {"folder": folder, **options}
-    elif name == "timit":
-        options = {"folder": folder}
+def test_what_cannot_be_read_is_refused(folder, tmp_path, name, options, error, message):
+    if not options and name == "speech":
+        folder = tmp_path / "empty"
+        folder.mkdir()
     with pytest.raises(error) as raised:
-        tasks.load(name, **options)
+        tasks.load(name, **{"folder": folder, **options})
     assert message in str(raised.value)
-
-
-def test_a_folder_without_wav_files_is_named(tmp_path):
-    (tmp_path / "notes.txt").write_text("no sound")
-    for name in ("speech", "timit"):
-        with pytest.raises(FileNotFoundError, match="must have wav files in it"):
-            tasks.load(name, folder=tmp_path)
