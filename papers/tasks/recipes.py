@@ -14,9 +14,9 @@ def recipe(
     """Return the settings that a paper published for a task, a layer and its size.
 
     Args:
-        task: `"mnist"`, `"pmnist"` (one pixel a step, permuted in the latter), `"timit"`,
-            `"copying"`, `"adding"`, `"characters"`, `"multiplication"`, `"memory5"`,
-            `"memory20"`, or `"words"`, of which there are settings and no task.
+        task: `"mnist"`, `"pmnist"` (one pixel a step, permuted in the latter), `"copying"`,
+            `"adding"`, `"characters"`, `"multiplication"`, `"memory5"` or `"memory20"`; or
+            `"timit"` or `"words"`, of which there are settings and no task.
         layer: name of a layer, such as `"AdamLSTM"` or `"SimpleRNN"`.
         units: int, one of the published sizes, or a tuple for a stack of layers. Leave it out
             if only one size is published.
