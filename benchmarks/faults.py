@@ -195,26 +195,22 @@ def in_a_process(command, folder, at=None):
 
 
 def without_times(value):
-    """Return what a JSON file holds, without the seconds that things took, and the load."""
+    """Return what a JSON file holds, without the seconds that things took."""
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if "seconds" not in k and k != "load"}
-        return {k: without_times(v) for k, v in kept.items()}
+        return {k: without_times(v) for k, v in value.items() if "seconds" not in k}
     return [without_times(v) for v in value] if isinstance(value, list) else value
 
 
 def left(folder):
     """Return all of what a command left that must not depend on kills."""
-    weights = []
-    for model in sorted(folder.rglob("best.keras")):
-        with np.load(io.BytesIO(weights_of(model))) as stored:
-            weights += [stored[name].tolist() for name in stored.files]
+    with np.load(io.BytesIO(weights_of(folder / "best.keras"))) as stored:
+        weights = [stored[name].tolist() for name in stored.files]
     names = [str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()]
     return {
         "results": without_times(json.loads((folder / "results.json").read_text())),
         "weights": weights,
-        # What a process was writing when it was killed is replaced, or removed after an hour.
-        # keras-tuner's file of the tuner is not read, and not written by a search that has
-        # nothing to train.
+        # What a process was writing when it was killed is removed after an hour. keras-tuner's
+        # file of the tuner is not read, and not written by a search that has nothing to train.
         "files": sorted(
             name for name in names if "unfinished-" not in name and "tuner0.json" not in name
         ),

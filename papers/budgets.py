@@ -36,7 +36,6 @@ SMALL = {
         small_budget("multiplication", "Adam", 32, 32, 8, samples=1600, held_out=400),
         small_budget("copying", "RMSprop", 32, 32, 6, blanks=100, samples=1600, held_out=200),
         small_budget("speech", "Adam", 32, 32, 12, frames=60, subset=640),
-        small_budget("timit", "Adam", 32, 32, 12, frames=60, subset=640),
         small_budget("archive", "Adam", 32, 16, 60, name="BasicMotions"),
         small_budget("characters", "Adam", 32, 64, 3),
         small_budget("memory5", "RMSprop", 32, 32, 10, samples=1600, held_out=200),

@@ -18,7 +18,6 @@ TASKS = {
     "memory5": copying.memory5,
     "memory20": copying.memory20,
     "speech": speech.speech,
-    "timit": speech.timit,
     "characters": text.characters,
     "archive": archive.archive,
 }

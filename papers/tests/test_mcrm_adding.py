@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from test_experiments import TOLD_OR_TRAINED, told_epoch
-from test_long_dependencies import same_curves
+from test_experiments import TOLD_OR_TRAINED, assert_same_learning, told_epoch
 
 from keras_momentum_rnn import rules
 from papers import mcrm_adding
@@ -83,8 +82,7 @@ def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch
     assert order[9:12] == [(0, "SimpleRNN", 4), (0, "LSTM", 4), (1, "SimpleRNN", 0)]
     assert not list(parts.glob("runs/*/state.npz"))
     whole = mcrm_adding.main([*command, "--at-once=5", f"--output={tmp_path / 'whole'}"])
-    for run in whole["runs"]:
-        (same,) = [r for r in found["runs"] if (r["layer"], r["seed"]) == (
-            run["layer"], run["seed"])]  # fmt: skip
-        same_curves(same, run)
-        assert same["test"] == pytest.approx(run["test"]) and len(same["curve"]) == 5
+    by_name = {(run["layer"], run["seed"]): run for run in found["runs"]}
+    same = [by_name[run["layer"], run["seed"]] for run in whole["runs"]]
+    assert_same_learning(same, whole["runs"])
+    assert {len(run["curve"]) for run in same} == {5}

@@ -1,8 +1,5 @@
 """Speech tasks: the spectrogram against its definition, speakers kept apart, files refused."""
 
-import os
-import re
-
 import keras
 import numpy as np
 import pytest
@@ -11,9 +8,6 @@ from harness import array
 from scipy import signal
 
 from papers import tasks
-from papers.tasks.speech import CORE_TEST, DEVELOPMENT
-
-FSDD = r"_(.+)_"
 
 
 def sine(hertz, rate, seconds=0.2, amplitude=0.5):
@@ -179,46 +173,6 @@ def test_channels_are_averaged_and_other_encodings_read(tmp_path):
     np.testing.assert_allclose(task.train.x, task.test.x, atol=1e-3)
 
 
-def test_timit_by_its_folders(tmp_path):
-    def add(place, seed):
-        write_sphere(tmp_path / place, noise(seed, 2000 + seed * 256), 16000)
-
-    add("TRAIN/DR1/FCJF0/SI1027.WAV", 0)
-    add("TRAIN/DR1/FCJF0/SA1.WAV", 1)
-    add("TRAIN/DR2/MDAB0X/SX37.WAV", 2)
-    add("TEST/DR1/MDAB0/SX139.WAV", 3)
-    add("TEST/DR1/FAKS0/SI943.WAV", 4)
-    add("TEST/DR1/FAKS0/SA2.WAV", 5)
-    add("TEST/DR3/MMJB1/SI1408.WAV", 6)
-    task = tasks.load("timit", folder=tmp_path)
-
-    def frames(seed):
-        return (1000 + seed * 128 - 256) // 128
-
-    lengths = [s.sample_weight.sum(axis=1).tolist() for s in (task.train, task.validation)]
-    assert lengths == [[frames(0), frames(2)], [frames(3)]]
-    assert task.test.sample_weight.sum(axis=1).tolist() == [frames(4)]
-    core, development = CORE_TEST.split(), DEVELOPMENT.split()
-    assert len(core) == 24 and len(development) == 50
-    assert len({*core, *development}) == 74
-
-
-@pytest.mark.skipif(
-    "KERAS_MOMENTUM_RNN_WAV" not in os.environ,
-    reason="KERAS_MOMENTUM_RNN_WAV names no folder of {digit}_{speaker}_{index}.wav",
-)
-def test_recordings_of_spoken_digits():
-    folder = os.environ["KERAS_MOMENTUM_RNN_WAV"]
-    task = tasks.load("speech", folder=folder, speaker=FSDD, subset=20, frames=12)
-    names = [re.search(FSDD, name)[1] for name in os.listdir(folder) if name.endswith(".wav")]
-    counts = sorted(names.count(name) for name in set(names))
-    assert len(task.train) == 20 and len(task.test) in counts
-    assert np.isfinite(task.train.x).all() and task.input_shape == (11, 129)
-    # Speech lasts: the last frame says more about the next one than the mean does.
-    repeating = float(task.chance_means.split()[-1])
-    assert 0 < repeating < task.chance["mse"]
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -237,20 +191,19 @@ def test_bad_files_are_named(folder, damage, message):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "error", "message"),
+    ("options", "error", "message"),
     [
-        ("speech", {}, FileNotFoundError, "must have wav files in it"),
-        ("speech", {"folder": "no/such"}, FileNotFoundError, "`folder` must be an existing"),
-        ("speech", {"validation_speakers": 2}, ValueError, "more speakers than the 3 that are"),
-        ("speech", {"speaker": r"ann|bob|eve"}, ValueError, "whose first group is found in"),
-        ("speech", {"frames": 1}, ValueError, "`frames` must be an integer of at least 2."),
-        ("timit", {}, ValueError, "no utterance is for train, validation, test."),
+        ({}, FileNotFoundError, "must have wav files in it"),
+        ({"folder": "no/such"}, FileNotFoundError, "`folder` must be an existing"),
+        ({"validation_speakers": 2}, ValueError, "more speakers than the 3 that are"),
+        ({"speaker": r"ann|bob|eve"}, ValueError, "whose first group is found in"),
+        ({"frames": 1}, ValueError, "`frames` must be an integer of at least 2."),
     ],
 )
-def test_what_cannot_be_read_is_refused(folder, tmp_path, name, options, error, message):
-    if not options and name == "speech":
+def test_what_cannot_be_read_is_refused(folder, tmp_path, options, error, message):
+    if not options:
         folder = tmp_path / "empty"
         folder.mkdir()
     with pytest.raises(error) as raised:
-        tasks.load(name, **{"folder": folder, **options})
+        tasks.load("speech", **{"folder": folder, **options})
     assert message in str(raised.value)
