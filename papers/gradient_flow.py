@@ -29,7 +29,7 @@ from rich import print
 
 import keras_momentum_rnn
 from keras_momentum_rnn.atomic_files import write_json
-from keras_momentum_rnn.diagnostics import gradient_norms, memory_map, plot_gradient_norms
+from keras_momentum_rnn.diagnostics import gradient_norms, memory_map
 from keras_momentum_rnn.layers.registry import ready_layers
 from papers import tasks
 from papers.command_line import (
@@ -41,6 +41,7 @@ from papers.command_line import (
     publish,
     values_of,
 )
+from papers.diagnostic_plots import plot_gradient_norms
 from papers.experiments import progress_bar, surroundings
 from papers.presentation import markdown_table
 

@@ -28,7 +28,7 @@ import numpy as np
 from rich import print
 
 from keras_momentum_rnn.atomic_files import write_json
-from keras_momentum_rnn.diagnostics import memories, memory_map, pace, plot_memory_map
+from keras_momentum_rnn.diagnostics import memory_map
 from keras_momentum_rnn.layers.registry import ready_layers
 from papers.command_line import (
     command_of,
@@ -38,6 +38,7 @@ from papers.command_line import (
     new_folder,
     positive,
 )
+from papers.diagnostic_plots import memories, pace, plot_memory_map
 from papers.experiments import progress_bar, surroundings
 from papers.presentation import save_figures
 
