@@ -3,7 +3,16 @@
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    normal,
+    randomise,
+    results_and_gradients,
+    run,
+    stepping_pair,
+)
 from keras import ops
 from masks import MASKS
 from speed import COMPILES, slow_unless
@@ -212,17 +221,8 @@ def pair(name, per, dtype="float32", **options):
     options = {"return_sequences": True, "return_state": True, **options}
     if name != "MCRM":
         options["seed"] = 3
-    layers = [
-        learned(name, rule=rules.LearnedMomentum(per=per), dtype=dtype, **options)
-        for _ in range(2)
-    ]
-    for layer in layers:
-        layer.build((3, TIME, 2))
-    randomise(layers[0], np.random.default_rng(0))
-    layers[1].set_weights(layers[0].get_weights())
-    # As `use_cudnn=False`, which layers of the Elman kind do not take.
-    layers[1].use_cudnn = False
-    return layers
+    rule = rules.LearnedMomentum(per=per)
+    return stepping_pair(lambda: learned(name, rule=rule, dtype=dtype, **options), (3, TIME, 2))
 
 
 def assert_equal(layers, call, tolerance=1e-5):
