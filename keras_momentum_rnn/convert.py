@@ -263,11 +263,11 @@ class _FromKeras(_Conversion):
                 f"{layer_class.__name__} adds the arguments {sorted(added)} to those of Keras, "
                 f"which are copied. Received: {', '.join(wrong)}"
             )
-        self.layer_class, self.numbers = layer_class, numbers
+        self.layer_classes, self.numbers = {layer_class.keras_layer: layer_class}, numbers
         self.wanted = f"keras.layers.{layer_class.keras_layer.__name__}"
 
     def converts(self, layer):
-        return type(layer) is self.layer_class.keras_layer
+        return type(layer) in self.layer_classes
 
     def counterpart(self, layer):
         config = layer.get_config()
@@ -275,7 +275,7 @@ class _FromKeras(_Conversion):
             config |= {name: getattr(part, name) for name in names if hasattr(part, name)}
         if self.numbers.get("scale_free"):
             del config["use_bias"]
-        return _with_counterpart(self.layer_class(**config, **self.numbers))
+        return _with_counterpart(self.layer_classes[type(layer)](**config, **self.numbers))
 
     def copy_cell(self, plain, ours):
         if (extra := getattr(ours, "recurrent_bias", None)) is not None:

@@ -29,7 +29,7 @@ def memory_map(
         x: inputs of the layer, `(batch, time, features)`.
         initial_state: as the layer takes it. Defaults to zeros, or to the states of a stateful
             layer, which do not change.
-        mask: bool array `(batch, time)` or None. Where it is `False`, every state is held.
+        mask: bool array `(batch, time)` or None. Where it is `False`, states keep their values.
 
     Returns:
         dict from the name of the state to its array `(batch, time, size)` in float32 (in

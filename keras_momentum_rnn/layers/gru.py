@@ -43,7 +43,7 @@ class RuleGRU(RuleLayer):
         sequences: tensor `(batch, time, features)`.
         initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
             h and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
+        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
         training: bool, whether dropout acts.
 
     Returns:

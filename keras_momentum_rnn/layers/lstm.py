@@ -74,7 +74,7 @@ class RuleLSTM(RuleLayer):
         sequences: tensor `(batch, time, features)`.
         initial_state: list of the cell's states [h, c], each `(batch, units)`, or of all
             states: h, c and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
+        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
         training: bool, whether dropout acts.
 
     Returns:
