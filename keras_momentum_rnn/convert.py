@@ -87,7 +87,8 @@ def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
 
     With `exact=True` a linear rule (heavy ball, NAG, scheduled restart) becomes a small filter
     of Keras layers in front of the plain layer, and the copy predicts what the original does:
-    in any runtime with a fused LSTM or GRU. For a layer alone the copy is then a model.
+    in any runtime with a fused LSTM or GRU. The copy of a layer alone is then a model, and that
+    of a Sequential model a Functional one.
 
     Args:
         layer_or_model: one of our layers, a wrapper of it, or a Sequential or Functional
