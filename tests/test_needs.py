@@ -97,9 +97,6 @@ def test_what_is_rarely_needed_is_imported_when_asked_for():
     assert not packages - {"keras_momentum_rnn", *sys.stdlib_module_names}
     parts = {name.split(".")[1] for name in own}
     assert not parts & {"convert", "diagnostics", "optimizers", "streaming", "tuning"}
-    assert not {name for name in own if name.startswith("keras_momentum_rnn.paths.native.")} - {
-        "keras_momentum_rnn.paths.native.ready"
-    }
 
 
 def test_modules_import_what_is_declared_and_no_more():

@@ -21,7 +21,6 @@ PUBLIC = [
         "cells",
         "convert",
         "diagnostics",
-        "experiments",
         "exports",
         "initializers",
         "layers",
@@ -30,7 +29,6 @@ PUBLIC = [
         "optimizers.schedules",
         "rules",
         "streaming",
-        "tasks",
         "tuning",
     )
 ]
