@@ -150,11 +150,11 @@ def steps_of(rule, x, first):
     s = s * (1 - mu) if rule.tied else s
     if rule.per == "gate":
         mu, s = (np.repeat(n, x.shape[-1] // len(n)) for n in (mu, s))
-    v, found = first, []
+    v, velocities = first, []
     for u in np.moveaxis(x.astype("float64"), 1, 0):
         v = mu * v + s * u
-        found.append(v)
-    return np.stack(found, 1)
+        velocities.append(v)
+    return np.stack(velocities, 1)
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])

@@ -66,6 +66,8 @@ def documented(cls):
     A class says in a line what it is. If need be, it adds notes, `Args:` that neither its rule
     nor its family has, and a `Reference:` in place of that of the rule.
     """
+    if cls.__doc__ is None:  # as `python -OO` leaves it
+        return cls
     family = next(base for base in cls.__mro__ if base.needs_rule)
     own, rule, shared = (read(c.__doc__) for c in (cls, cls.rule_class, family))
     of_family = [a for a in arguments(shared) if not a.startswith(("    units:", "    rule:"))]
