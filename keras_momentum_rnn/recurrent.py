@@ -225,7 +225,7 @@ class RuleLayer(keras.layers.RNN):
         self._check_length(x)
         mask = self._checked_mask(mask, x)
         states, slots_given = self._first_states(initial_state, x)
-        if traced_for_export(x, training) or not self.cell.is_half:
+        if not self.cell.is_half or traced_for_export(x, training):
             # They may come in half precision or as integers, and Keras casts nothing here.
             # While JAX exports to ONNX, `Masking` returns float64.
             x = self.cell.to_slot_dtype(x)

@@ -19,10 +19,11 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_momentum_rnn.diagnostics import gradient_norms, plot_gradient_norms
+from keras_momentum_rnn.diagnostics import gradient_norms
 from keras_momentum_rnn.layers.registry import ready_layers
 from papers import single_study, tasks
 from papers.command_line import documented_parser, new_folder, positive
+from papers.diagnostic_plots import plot_gradient_norms
 from papers.experiments import progress_bar
 from papers.presentation import markdown_table
 

@@ -22,9 +22,10 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn import RuleLSTM, rules
-from keras_momentum_rnn.diagnostics import plot_time_scales, time_scales
+from keras_momentum_rnn.diagnostics import time_scales
 from papers import tasks
 from papers.command_line import documented_parser, folder, new_folder, positive, run_example
+from papers.diagnostic_plots import plot_time_scales
 from papers.experiments import Comparison, compare
 from papers.presentation import markdown_table
 

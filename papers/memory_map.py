@@ -20,10 +20,11 @@ from pydoc_data.topics import topics
 import keras
 import numpy as np
 
-from keras_momentum_rnn.diagnostics import memories, memory_map, pace, plot_memory_map
+from keras_momentum_rnn.diagnostics import memory_map
 from keras_momentum_rnn.layers.registry import ready_layers
 from papers import single_study
 from papers.command_line import documented_parser, new_folder, positive
+from papers.diagnostic_plots import memories, pace, plot_memory_map
 from papers.experiments import progress_bar
 from papers.presentation import markdown_table
 

@@ -3,7 +3,16 @@
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    normal,
+    randomise,
+    results_and_gradients,
+    run,
+    stepping_pair,
+)
 from keras import ops
 from masks import MASKS
 from speed import COMPILES, slow_unless
@@ -141,11 +150,11 @@ def steps_of(rule, x, first):
     s = s * (1 - mu) if rule.tied else s
     if rule.per == "gate":
         mu, s = (np.repeat(n, x.shape[-1] // len(n)) for n in (mu, s))
-    v, found = first, []
+    v, velocities = first, []
     for u in np.moveaxis(x.astype("float64"), 1, 0):
         v = mu * v + s * u
-        found.append(v)
-    return np.stack(found, 1)
+        velocities.append(v)
+    return np.stack(velocities, 1)
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
@@ -212,17 +221,8 @@ def pair(name, per, dtype="float32", **options):
     options = {"return_sequences": True, "return_state": True, **options}
     if name != "MCRM":
         options["seed"] = 3
-    layers = [
-        learned(name, rule=rules.LearnedMomentum(per=per), dtype=dtype, **options)
-        for _ in range(2)
-    ]
-    for layer in layers:
-        layer.build((3, TIME, 2))
-    randomise(layers[0], np.random.default_rng(0))
-    layers[1].set_weights(layers[0].get_weights())
-    # As `use_cudnn=False`, which layers of the Elman kind do not take.
-    layers[1].use_cudnn = False
-    return layers
+    rule = rules.LearnedMomentum(per=per)
+    return stepping_pair(lambda: learned(name, rule=rule, dtype=dtype, **options), (3, TIME, 2))
 
 
 def assert_equal(layers, call, tolerance=1e-5):
@@ -410,14 +410,13 @@ def test_weight_decay_leaves_alone_what_is_excluded(excluded):
         np.testing.assert_allclose(after, before * (1 if excluded else 0.7), rtol=1e-4)
 
 
-def test_time_scales_are_seen_while_they_are_learned():
+def test_time_scales_are_those_that_were_learned():
     layer = learned("GRU", rule=rules.LearnedMomentum(0.75, 0.5, per="unit"))
     model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
     model.compile(keras.optimizers.Adam(0.1), "mse")
-    noted = diagnostics.TimeScales(layer, every=2)
-    model.fit(X, np.ones((3, 1)), epochs=4, verbose=0, callbacks=[noted])
-    assert list(noted.found) == ["start", "epoch 2", "epoch 4"]
-    start, end = noted.found["start"], noted.found["epoch 4"]
+    start = diagnostics.time_scales(layer)
+    model.fit(X, np.ones((3, 1)), epochs=4, verbose=0)
+    end = diagnostics.time_scales(layer)
     assert {n: a.shape for n, a in start.items()} == dict.fromkeys(start, (3, 5))
     for name, first in (("momentum", 0.75), ("step_size", 0.5), ("time_scale", 4.0)):
         np.testing.assert_allclose(start[name], first, rtol=1e-6)
@@ -440,17 +439,3 @@ def test_time_scales_that_are_shared(per, shape):
 def built(layer):
     layer.build(X.shape)
     return layer
-
-
-def test_the_picture_says_what_was_found():
-    pytest.importorskip("matplotlib", reason="it draws")
-    start = {"time_scale": np.full((4, 3), 2.5)}
-    end = {"time_scale": np.geomspace(1, 100, 12).reshape(4, 3)}
-    (axes,) = diagnostics.plot_time_scales({"start": start, "epoch 9": end}).axes
-    assert axes.get_title() == "Median time scale: 2.5 steps (start), 10 (epoch 9)"
-    _, line = axes.lines
-    np.testing.assert_allclose(line.get_ydata(), np.geomspace(1, 100, 12))
-    one = diagnostics.plot_time_scales({"scalar": {"time_scale": np.full((1, 1), 3.0)}})
-    assert "scalar: half of the momenta remember 3 steps" in one.axes[0].get_title()
-    with pytest.raises(ValueError, match="at least one layer"):
-        diagnostics.plot_time_scales({})

@@ -154,8 +154,8 @@ def test_a_gradient_by_the_skew_part_exists_at_zero(parametrization):
     x = normal(np.random.default_rng(0), 2, 5, 3)
     layer.build(x.shape)
     assert not array(layer.cell.skew).any()
-    found = gradients(layer, x, [np.ones((2, 4), "float32")])
-    assert np.abs(found["skew"]).min() > 1e-4
+    by_all = gradients(layer, x, [np.ones((2, 4), "float32")])
+    assert np.abs(by_all["skew"]).min() > 1e-4
 
 
 @slow_if_compiled

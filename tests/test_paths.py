@@ -9,9 +9,9 @@ from harness import (
     array,
     assert_close,
     normal,
-    randomise,
     results_and_gradients,
     run,
+    stepping_pair,
 )
 from keras import ops
 from masks import MASKS
@@ -187,13 +187,7 @@ def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeyp
 def pair(case, dtype="float32", **options):
     """Two layers alike, but that the second one steps."""
     options = {"return_sequences": True, "return_state": True, "seed": 3, **options}
-    layers = [case.layer(5, dtype=dtype, **options) for _ in range(2)]
-    for layer in layers:
-        layer.build((3, TIME, 2))
-    randomise(layers[0], np.random.default_rng(0))
-    layers[1].set_weights(layers[0].get_weights())
-    # As `use_cudnn=False`, which layers of the Elman kind do not take.
-    layers[1].use_cudnn = False
+    layers = stepping_pair(lambda: case.layer(5, dtype=dtype, **options), (3, TIME, 2))
     layers[1].cell.cheap_steps = False
     return layers
 

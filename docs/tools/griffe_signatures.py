@@ -37,6 +37,8 @@ class Signatures(griffe.Extension):
         parameters = computed(cls.path)
         if parameters is None:
             return
+        found = getattr(importlib.import_module(cls.path.rpartition(".")[0]), cls.name)
+        cls.docstring = griffe.Docstring(shown(inspect.getdoc(found)), parent=cls)
         init = griffe.Function("__init__", parameters=griffe.Parameters(*parameters))
         cls.set_member("__init__", init)
 

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 from scipy.special import expit
 
-from keras_momentum_rnn.initializers import SparseUnits
+from papers.initializers import SparseUnits
 
 # Table 6 of Sutskever et al. (2013): the encoders, from the pixels to the code.
 WIDTHS = {

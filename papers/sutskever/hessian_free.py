@@ -34,7 +34,6 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_momentum_rnn.initializers import EchoState
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import SteppedMomentum, WarmConstant
 from papers import tasks
@@ -42,6 +41,7 @@ from papers.command_line import command_of, documented_parser, ending, positive,
 from papers.experiments import runner, surroundings
 from papers.experiments.report import notes
 from papers.experiments.results_file import ResultsFile
+from papers.initializers import EchoState
 from papers.sutskever.curves import (
     IMAGES,
     WIDTHS,

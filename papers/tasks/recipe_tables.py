@@ -2,10 +2,9 @@
 
 import math
 
-import keras
-
 from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.initializers import ForgetGateBias
+from papers import initializers
 from papers.tasks import mohamed2018, nguyen2020, sutskever2013
 from papers.tasks.recipe import Recipe
 
@@ -258,7 +257,7 @@ def centered_read_out(task, length):
 
 def configured(name, **config):
     """Return an initializer as Keras deserialises it, so that each layer has one of its own."""
-    package = "" if hasattr(keras.initializers, name) else "keras_momentum_rnn>"
+    package = "papers>" if hasattr(initializers, name) else ""
     return {"class_name": f"{package}{name}", "config": config}
 
 

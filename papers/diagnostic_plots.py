@@ -1,28 +1,22 @@
 """The papers' figures of gradients and states, and learned time scales."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
 
-from keras_momentum_rnn.checks import checked_count
-from keras_momentum_rnn.diagnostics.states import memories, pace
-from keras_momentum_rnn.diagnostics.time_scales import finding
+from papers import presentation
+from papers.presentation import tidy
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# After Okabe and Ito: colours that all readers can tell apart.
-BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
-PURPLE, ORANGE = "#CC79A7", "#E69F00"
-COLORS = ["black", VERMILION, BLUE, GREEN, PURPLE, ORANGE]
+COLORS = ["black", *presentation.COLORS]
 
 
 def plot_gradient_norms(
     norms: Mapping[str, np.ndarray],
     iterations: Sequence[int] | None = None,
     title: str = "Gradient of the loss by h at time t",
-) -> "Figure":
+) -> Figure:
     """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
 
     Args:
@@ -35,20 +29,6 @@ def plot_gradient_norms(
     Returns:
         A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms of
         exactly 0 have no logarithm and are left out.
-
-    Raises:
-        ImportError: if matplotlib is not installed.
-        ValueError: if `norms` is empty or its arrays differ in shape or have another rank.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn.diagnostics import plot_gradient_norms
-    >>> figure = plot_gradient_norms({"MomentumRNN": 0.9 ** np.arange(5.0)})
-    >>> len(figure.axes)
-    1
-
-    References: Nguyen et al. (2020), Figure 2.
     """
     norms = {label: np.asarray(values, "float64") for label, values in norms.items()}
     shapes = {label: values.shape for label, values in norms.items()}
@@ -60,13 +40,13 @@ def plot_gradient_norms(
         )
     norms = {label: np.where(values > 0, values, np.nan) for label, values in norms.items()}
     draw = _draw_curves if ranks == {1} else _draw_heat_maps
-    figure = draw(_matplotlib(), norms, iterations)
+    figure = draw(norms, iterations)
     figure.suptitle(title)
     return figure
 
 
-def _draw_curves(matplotlib, norms, iterations):
-    figure = matplotlib.figure.Figure(figsize=(7, 4.2), layout="constrained")
+def _draw_curves(norms, iterations):
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for i, (label, values) in enumerate(norms.items()):
         style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
@@ -78,13 +58,13 @@ def _draw_curves(matplotlib, norms, iterations):
     return figure
 
 
-def _draw_heat_maps(matplotlib, norms, iterations):
+def _draw_heat_maps(norms, iterations):
     count, steps = next(iter(norms.values())).shape
     iterations = np.arange(count) if iterations is None else np.asarray(iterations)
     low = np.nanmin([np.nanmin(values) for values in norms.values()])
     high = np.nanmax([np.nanmax(values) for values in norms.values()])
-    scale = matplotlib.colors.LogNorm(low, high)
-    figure = matplotlib.figure.Figure(figsize=(2 + 3.2 * len(norms), 4), layout="constrained")
+    scale = LogNorm(low, high)
+    figure = Figure(figsize=(2 + 3.2 * len(norms), 4), layout="constrained")
     row = figure.subplots(1, len(norms), sharey=True, squeeze=False)[0]
     for axes, (label, values) in zip(row, norms.items()):
         mesh = axes.pcolormesh(
@@ -102,7 +82,7 @@ def plot_memory_map(
     sample: int = 0,
     neurons: int = 3,
     title: str = "Memory states over the input",
-) -> "Figure":
+) -> Figure:
     """Draw the memory of layers over time as the MCRM paper's Figure 7.
 
     Each row of the picture is one memory state: c, or h where there is no c; for a nested
@@ -121,22 +101,7 @@ def plot_memory_map(
 
     Returns:
         A `matplotlib.figure.Figure`.
-
-    Raises:
-        ImportError: if matplotlib is not installed.
-        ValueError: if `states` is empty, if the text is not as long as the states, or if
-            `neurons` is not a positive integer.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn.diagnostics import plot_memory_map
-    >>> c = np.random.default_rng(0).normal(size=(1, 5, 8))
-    >>> figure = plot_memory_map({"LSTM": {"h": np.tanh(c), "c": c}}, "hello")
-
-    References: Mohamed and Claudel (2018), Figure 7.
     """
-    checked_count("neurons", neurons)
     panels = {}
     for label, maps in states.items():
         for name, values in memories(maps).items():
@@ -147,9 +112,8 @@ def plot_memory_map(
             "`states` must hold at least one map, and `text` one character for each of its "
             f"steps. Received: {len(text)} characters, steps {lengths}"
         )
-    matplotlib = _matplotlib()
     size = (6 + 0.13 * len(text), 0.7 + 2.6 * len(panels))
-    figure = matplotlib.figure.Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title)
     rows = figure.subplots(len(panels), 2, squeeze=False, width_ratios=(1, 1))
     for (left, right), (label, values) in zip(rows, panels.items()):
@@ -173,33 +137,20 @@ def plot_memory_map(
     return figure
 
 
-def plot_time_scales(
-    scales: Mapping[str, Mapping[str, np.ndarray]], title: str | None = None
-) -> "Figure":
+def plot_time_scales(scales: Mapping[str, Mapping[str, np.ndarray]], title: str) -> Figure:
     """Draw learned time scales, from the quickest gates and units to the slowest.
 
     Args:
         scales: dict from a label to what `time_scales` returned: of several layers, or of one
-            at several times of its training, as `TimeScales.found`.
-        title: string. Defaults to the median of the first and that of the last.
+            at several times of its training.
+        title: string.
 
     Returns:
         A `matplotlib.figure.Figure`.
-
-    Raises:
-        ImportError: if matplotlib is not installed.
-        ValueError: if `scales` is empty.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn.diagnostics import plot_time_scales
-    >>> scales = {"time_scale": np.float32([[2, 4], [8, 16]])}
-    >>> figure = plot_time_scales({"start": scales, "epoch 10": scales})
     """
     if not scales:
         raise ValueError(f"`scales` must hold at least one layer. Received: {scales}")
-    figure = _matplotlib().figure.Figure(figsize=(7, 4.2), layout="constrained")
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for i, (label, maps) in enumerate(scales.items()):
         values = np.sort(maps["time_scale"].ravel())
@@ -209,25 +160,37 @@ def plot_time_scales(
         style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
         axes.semilogy(shares, values, style, color=COLORS[i % len(COLORS)], label=label)
     axes.set(xlabel="share of gates and units", ylabel="time scale 1 / (1 - momentum), steps")
-    axes.set_title(finding(scales) if title is None else title)
+    axes.set_title(title)
     tidy(axes)
     axes.legend(frameon=False)
     return figure
 
 
-def _matplotlib():
-    try:
-        import matplotlib
-        import matplotlib.colors
-        import matplotlib.figure
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib: pip install 'keras-momentum-rnn[examples]'"
-        ) from error
-    return matplotlib
+def memories(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the states that the MCRM paper's Figure 7 shows of a layer.
+
+    Args:
+        maps: what `memory_map` returned.
+
+    Returns:
+        dict of one array, c, or h where there is no c; with an inner c of two, "outer c" and
+        "tanh(inner c)".
+    """
+    if "inner c" in maps:
+        return {"outer c": maps["c"], "tanh(inner c)": np.tanh(maps["inner c"])}
+    name = "c" if "c" in maps else "h"
+    return {name: maps[name]}
 
 
-def tidy(axes):
-    """Take away the frame of matplotlib's axes at top and right, and draw a faint grid."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.3)
+def pace(values: np.ndarray) -> np.ndarray:
+    """Return how quickly each neuron changes: mean absolute step over standard deviation.
+
+    Args:
+        values: array `(time, units)`.
+
+    Returns:
+        Array `(units,)`, near 0 for a slow drift, 2 for a sign that turns at every step, 0 for
+        a neuron that does not move.
+    """
+    change = np.abs(np.diff(values, axis=0)).sum(axis=0) / max(1, len(values) - 1)
+    return change / np.maximum(values.std(axis=0), 1e-12)
