@@ -19,12 +19,12 @@ from native_layers import compare, pair
 from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn.paths.native import ready, stale_code
+from keras_momentum_rnn.paths.native import runtime
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
-from keras_momentum_rnn.paths.native import kernel, threads  # noqa: E402
-from keras_momentum_rnn.paths.native.recurrences import RECURRENCES  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel  # noqa: E402
+from keras_momentum_rnn.paths.native.kernel import RECURRENCES  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
@@ -84,7 +84,7 @@ def shape_rows():
 
 @pytest.mark.parametrize("name, shape, count", shape_rows())
 def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    monkeypatch.setattr(runtime, "thread_count", lambda: count)
     shape, units = SHAPES[shape]
     layers = pair_of(name, shape, units)
     assert layers[0].plan(training=True).path == "native"
@@ -159,11 +159,10 @@ import llvmlite.binding
 import numpy as np
 from numba import njit
 njit(lambda: 0)  # reads the features for itself
-from keras_momentum_rnn.paths.native import vectors
 features = llvmlite.binding.get_host_cpu_features
 if "narrow" in sys.argv:
     llvmlite.binding.get_host_cpu_features = dict
-from keras_momentum_rnn.paths.native import products
+from keras_momentum_rnn.paths.native import simd
 llvmlite.binding.get_host_cpu_features = features
 from keras_momentum_rnn.paths.native import kernel
 rng = np.random.default_rng(0)
@@ -181,7 +180,7 @@ for cell, weights, states in (
     dx, by_weights, by_states = kernel.backward(
         equation, x, weights, states, None, kept, kept.h, finals)
     results += [kept.h, *finals, dx, *by_weights, *by_states]
-np.savez(sys.argv[1], products.VECTORS, *results)
+np.savez(sys.argv[1], simd.VECTORS, *results)
 """
 
 
@@ -224,7 +223,7 @@ def test_an_update_compiles_what_it_changes(tmp_path):
         return float(in_a_process(UPDATED, str(tmp_path)).split()[0])
 
     assert result() == pytest.approx(np.tanh(1))
-    rules = package / "paths/native/rules.py"
+    rules = package / "paths/native/equations.py"
     source, old = rules.read_text(), "gain * load(u, i + k)"
     assert source.count(old) == 1
     rules.write_text(source.replace(old, f"mu * {old}"))
@@ -237,29 +236,28 @@ def test_stale_code_goes_with_its_index(tmp_path):
     left = tmp_path / "other.txt"
     for file in (tmp_path / "one.nbi", tmp_path / "one.1.nbc", left):
         file.write_text("of other sources")
-    stale_code.remove_stale(tmp_path)
-    stamp = tmp_path / stale_code.STAMP
+    runtime.remove_stale(tmp_path)
+    stamp = tmp_path / runtime.STAMP
     assert {*tmp_path.iterdir()} == {left, stamp}
     (tmp_path / "two.nbc").touch()
-    stale_code.remove_stale(tmp_path)
-    assert (tmp_path / "two.nbc").exists() and stamp.read_text() == stale_code.fingerprint()
-    stale_code.remove_stale(None)
+    runtime.remove_stale(tmp_path)
+    assert (tmp_path / "two.nbc").exists() and stamp.read_text() == runtime.fingerprint()
 
 
 @pytest.mark.any_backend
 def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monkeypatch):
     source = tmp_path / "rules.py"
     source.write_text("old")
-    monkeypatch.setattr(stale_code, "__file__", str(source))
-    stale_code.fingerprint.cache_clear()
+    monkeypatch.setattr(runtime, "__file__", str(source))
+    runtime.fingerprint.cache_clear()
     try:
-        old = stale_code.fingerprint()
+        old = runtime.fingerprint()
         source.write_text("new")
-        assert stale_code.fingerprint() == old
-        stale_code.fingerprint.cache_clear()
-        assert stale_code.fingerprint() != old
+        assert runtime.fingerprint() == old
+        runtime.fingerprint.cache_clear()
+        assert runtime.fingerprint() != old
     finally:
-        stale_code.fingerprint.cache_clear()
+        runtime.fingerprint.cache_clear()
 
 
 @pytest.mark.any_backend
@@ -273,17 +271,17 @@ def test_one_thread_compiles_at_a_time(monkeypatch):
         running.pop()
 
     monkeypatch.setattr(kernel, "try_out", try_out)
-    ready.compiles.cache_clear()
-    workers = [threading.Thread(target=ready.compiles, args=(name,)) for name in RECURRENCES]
+    runtime.compiles.cache_clear()
+    workers = [threading.Thread(target=runtime.compiles, args=(name,)) for name in RECURRENCES]
     try:
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
     finally:
-        ready.compiles.cache_clear()
+        runtime.compiles.cache_clear()
     assert most == [1] * len(RECURRENCES)
-    assert ready.absence() is None
+    assert runtime.absence() is None
 
 
 def in_a_process(code, *arguments, **environment):
@@ -315,7 +313,7 @@ print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
 
 
 def test_a_plan_needs_no_numba(monkeypatch):
-    assert ready.numba_is_installed()  # which is remembered
+    assert runtime.numba_is_installed()  # which is remembered
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, kernel.__name__)
     assert kmr.MomentumLSTM(4).plan(features=3, training=True).path == "native"
@@ -324,9 +322,9 @@ def test_a_plan_needs_no_numba(monkeypatch):
 @pytest.mark.parametrize("how", ["switched off", "not installed"])
 def test_without_it_everything_is_as_before(how, monkeypatch):
     if how == "switched off":
-        monkeypatch.setenv(ready.SWITCH, "0")
+        monkeypatch.setenv(runtime.SWITCH, "0")
     else:
-        monkeypatch.setattr(ready, "numba_is_installed", lambda: False)
+        monkeypatch.setattr(runtime, "numba_is_installed", lambda: False)
     layers = pair(kmr.MomentumLSTM, (3, 9, 5))
     plan = layers[0].plan(training=True)
     assert plan.path == ("fused" if BACKEND == "torch" else "filter")
@@ -338,7 +336,7 @@ def test_without_it_everything_is_as_before(how, monkeypatch):
 
 def test_on_another_device_it_is_absent(monkeypatch):
     """A TPU is no GPU, and no memory of the CPU either."""
-    monkeypatch.setattr(ready, "computes_on_host", lambda: False)
+    monkeypatch.setattr(runtime, "computes_on_host", lambda: False)
     plan = kmr.MomentumLSTM(4).plan(features=3, training=True)
     assert plan.path != "native" and "not in the memory of the CPU" in plan.reason
 
@@ -375,8 +373,8 @@ def test_a_checkpoint_computes_the_same_gradients():
 def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
     layer, step = pair(kmr.AdamLSTM, (3, 9, 5))
     x = normal(np.random.default_rng(0), 3, 9, 5)
-    monkeypatch.setattr(ready, "_failed", threading.Event())
-    ready.compiles.cache_clear()
+    monkeypatch.setattr(runtime, "_failed", threading.Event())
+    runtime.compiles.cache_clear()
     broken = mock.patch.object(kernel, "try_out", side_effect=RuntimeError("no such target"))
     with broken, pytest.warns(RuntimeWarning, match="does not compile here.*no such target"):
         first = layer(x, training=True)[0]
@@ -384,7 +382,7 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
         warnings.simplefilter("error")
         again = layer(x, training=True)[0]
     assert "does not compile here" in layer.plan(training=True).reason
-    ready.compiles.cache_clear()
+    runtime.compiles.cache_clear()
     for outputs in (first, again):
         assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
 
@@ -392,15 +390,31 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
 @pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_cold_start_says_what_it_does(tmp_path):
+    """Whoever reads compiled code says nothing, however long that takes."""
     code = """
-import numpy as np
-from keras_momentum_rnn.paths.native import ready
-ready.PATIENCE = 0.5
-print(ready.compiles(), ready.compiles())
+from keras_momentum_rnn.paths.native import runtime
+print(runtime.compiles(), runtime.compiles())
 """
-    cold = in_a_process(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert cold.count("prepares its native kernel") == 1
-    assert "True True" in cold and list(tmp_path.rglob("*.nbi"))
+    cold, warm = (in_a_process(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert "True True" in cold and "True True" in warm and list(tmp_path.rglob("*.nbi"))
+    assert cold.count("prepares its native kernel") == 1 and "prepares" not in warm
+
+
+@pytest.mark.any_backend
+def test_numba_that_must_not_compile_is_said_to_be_the_reason(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    plan = kmr.AdamLSTM(4).plan(features=3, training=True)
+    assert plan.path == "step" and "NUMBA_DISABLE_JIT=1" in plan.reason
+
+
+@pytest.mark.any_backend
+def test_each_compiled_function_is_compiled_for_one_kind_of_arguments():
+    """Numba writes its index before the code: two kinds could be swapped by two processes."""
+    for name in RECURRENCES:
+        kernel.try_out(name)
+        equation = kernel.Equation(name)
+        for loop in (equation.recurrence.loops.forward, equation.recurrence.loops.backward):
+            assert len(loop.signatures) == 1
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA is a choice on TensorFlow alone")
@@ -519,14 +533,14 @@ def test_saturated_gates_hold_a_memory_to_the_last_bit(name, gate):
 
 def test_sigmoid_and_tanh_over_all_of_float32():
     """Off by at most 2e-7 of 1 anywhere; exactly at their bounds beyond 16 and 8."""
-    from keras_momentum_rnn.paths.native import functions
-    from keras_momentum_rnn.paths.native.vectors import load, store
+    from keras_momentum_rnn.paths.native import simd
+    from keras_momentum_rnn.paths.native.simd import load, store
 
     @numba.njit
     def both(x, sigmoids, tanhs):
         for i in range(0, len(x), 16):
-            store(sigmoids, i, functions.sigmoid(load(x, i)))
-            store(tanhs, i, functions.tanh(load(x, i)))
+            store(sigmoids, i, simd.sigmoid(load(x, i)))
+            store(tanhs, i, simd.tanh(load(x, i)))
 
     # Every 2^12th of all numbers, infinities and NaN among them, and all near the bounds.
     bits = np.arange(0, 2**32, 2**12, dtype="uint32")
@@ -537,7 +551,9 @@ def test_sigmoid_and_tanh_over_all_of_float32():
         exact = x.astype("float64")
         assert np.nanmax(np.abs(tanhs - np.tanh(exact))) < 3e-7
         assert np.nanmax(np.abs(sigmoids - 1 / (1 + np.exp(-exact)))) < 2e-7
-    assert np.nanmax(np.abs(tanhs)) == 1 and np.nanmin(sigmoids) == 0 and np.nanmax(sigmoids) == 1
+    assert (
+        np.nanmax(np.abs(tanhs)) == 1 and np.nanmin(sigmoids) == 0 and np.nanmax(sigmoids) == 1
+    )
     assert (tanhs[x >= 8] == 1).all() and (tanhs[x <= -8] == -1).all()
     assert (sigmoids[x >= 16] == 1).all() and (sigmoids[x <= -16] == 0).all()
     assert np.isnan(tanhs[np.isnan(x)]).all() and np.isnan(sigmoids[np.isnan(x)]).all()
