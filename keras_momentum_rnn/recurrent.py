@@ -291,7 +291,12 @@ class RuleLayer(keras.layers.RNN):
         return "stateful=True" if self.stateful else None
 
     def _check_length(self, sequences):
-        """Refuse what Keras refuses: a number of steps or samples that does not fit."""
+        """Refuse a number of steps or samples that does not fit."""
+        if sequences.shape[1] == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs at least one time step. "
+                f"Received: inputs of shape {tuple(sequences.shape)}"
+            )
         if self.unroll and sequences.shape[1] is None:
             raise ValueError(
                 f"`unroll=True` needs a known number of steps: give {type(self).__name__} an "

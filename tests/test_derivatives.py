@@ -245,6 +245,11 @@ def test_plan_says_that_a_transform_steps():
     assert "a function transform acts on the call" in plan.reason
 
 
+def test_a_sequence_of_no_steps_is_refused():
+    with pytest.raises(ValueError, match=r"AdamLSTM needs at least one time step.*\(3, 0, 2\)"):
+        AdamLSTM(UNITS)(np.zeros((3, 0, FEATURES), "float32"))
+
+
 @pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
 def test_a_batch_of_no_samples(case):
     layer = case.layer(UNITS, return_sequences=True, return_state=True)

@@ -8,9 +8,11 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import keras
+import native_reference
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, results_and_gradients
@@ -94,6 +96,36 @@ def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     compare(layers, shape, MASKS["dead_row"](*shape[:2]), tolerance)
 
 
+@pytest.mark.any_backend
+def test_the_way_back_is_that_of_plain_numpy():
+    """Over several chunks of a scaled rule, several rings, and units that fill no vector."""
+    rng, units, gates = np.random.default_rng(0), 130, 4 * 130
+
+    def draw(*shape, scale=0.3):
+        return (scale * rng.normal(size=shape)).astype("float32")
+
+    numbers = SimpleNamespace(mu=0.6, gain=1.1, factor=0.8, beta=0.9, share=0.1, epsilon=1e-3)
+    mu = np.full((1, 1), numbers.mu, np.float32)
+    equation = kernel.Equation(
+        "lstm", "scaled", numbers.gain, numbers.factor, numbers.beta, numbers.share,
+        numbers.epsilon, mu,
+    )  # fmt: skip
+    x, d_outputs = draw(5, 40, 3), draw(5, 40, units)
+    weights = [draw(3, gates), draw(gates), draw(units, gates, scale=0.05), draw(gates)]
+    states = [draw(5, units), draw(5, units), draw(5, gates), np.abs(draw(5, gates))]
+    d_finals = [draw(*state.shape) for state in states]
+    finals, kept = kernel.forward(equation, x, weights, states)
+    found = kernel.backward(equation, x, weights, states, None, kept, d_outputs, d_finals)
+    x, d_outputs, *rest = (a.astype("float64") for a in (x, d_outputs, *weights, *d_finals))
+    weights, d_finals = rest[:4], rest[4:]
+    outputs, exact_finals, steps = native_reference.forward(numbers, x, weights, states)
+    exact = native_reference.backward(numbers, weights, steps, d_outputs, d_finals)
+    for one, other in zip([kept.h, *finals], [outputs, *exact_finals], strict=True):
+        assert_close(one, other, 1e-5)
+    for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(exact), strict=True):
+        assert_close(one, other, 1e-4)
+
+
 @pytest.mark.parametrize("name", ["AdamLSTM", "NestedLSTM"])
 def test_a_batch_of_no_samples(name):
     layer = pair_of(name, (None, None, 3))[0]
@@ -141,6 +173,65 @@ def test_what_is_not_finite_stays_in_its_own_sample(name, value):
     assert np.array_equal(outputs[4, :2], sound[4, :2])
     if np.isnan(value):
         assert np.isnan(outputs[4, 2:]).all()
+
+
+@pytest.mark.parametrize("name", ["RMSPropLSTM", "AdamGRU", "AdamRNN", "MCRM-Adam"])
+def test_a_second_moment_that_overflows_makes_the_drive_zero(name):
+    """u is finite and its square is not: as by the steps, results and gradients are finite."""
+    layers = pair_of(name, (3, 7, 5))
+    x = normal(np.random.default_rng(0), 3, 7, 5)
+    x[1, 2] = 1e20
+    shapes = [(3, 7, 4), *((3, size) for size in layers[0].state_size)]
+    # m itself is infinite: nothing goes back from it.
+    cotangents = [np.ones(shapes[0], "float32"), *(np.zeros(s, "float32") for s in shapes[1:])]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, training=True) for layer in layers
+    )
+    assert np.isinf(exact[-1][1]).any() and np.isfinite(fast[0]).all()
+    for one, other in zip(fast, exact):
+        assert_close(np.nan_to_num(one), np.nan_to_num(other), 1e-4)
+    for key, expected in by_step.items():
+        assert np.isfinite(expected).all()
+        assert_close(by_fast[key], expected, 1e-3)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+@pytest.mark.parametrize("units", [4, 16])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "NestedLSTM"])
+def test_outputs_and_states_share_no_memory(name, units):
+    import torch
+
+    for options in ({}, {"return_sequences": False}):
+        layer = pair_of(name, (3, 9, 5), units, **options)[0]
+        with torch.no_grad():
+            results = layer(normal(np.random.default_rng(0), 3, 9, 5), training=True)
+            for i, changed in enumerate(results):
+                others = [array(r).copy() for r in results]
+                changed.view(-1).add_(1)
+                for j, (result, before) in enumerate(zip(results, others)):
+                    assert np.array_equal(array(result), before) == (i != j)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_step_size_that_is_a_tensor(counts):
+    """In a graph it has no number that a compiled loop could hold."""
+
+    class Scaled(kmr.rules.LinearRule):
+        def coefficients(self, t):
+            s = keras.ops.convert_to_tensor(0.7, dtype="float32")
+            return (1 / (t + 2) if counts else 0.5), s
+
+    Scaled.counts = counts
+    layer = kmr.RuleLSTM(4, rule=Scaled())
+    model = keras.Sequential([keras.Input((5, 3)), layer])
+    step = kmr.RuleLSTM(4, rule=Scaled(), use_cudnn=False)
+    step.build((None, 5, 3))
+    step.set_weights(layer.get_weights())
+    assert layer.plan(training=True).path == ("step" if counts else "native")
+    x = normal(np.random.default_rng(0), 6, 5, 3)
+    assert_close(array(layer(x, training=True)), array(step(x)), 1e-5)
+    model.compile("sgd", "mse")
+    model.fit(x, np.zeros((6, 4)), verbose=0)
 
 
 def test_modrelu_of_zero_is_zero():
@@ -491,6 +582,41 @@ def test_jax_transforms_in_training(name):
         weights = [v.value for v in fast.trainable_variables]
         rest = [v.value for v in fast.non_trainable_variables]
         jax.jvp(lambda x: fast.stateless_call(weights, rest, x, training=True)[0], (x,), (x,))
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name, mask", [("MomentumLSTM", "holes"), ("NAGLSTM", None)])
+def test_a_second_derivative_of_a_jax_trace_that_has_ended(name, mask):
+    """With `jax.jit` or `jax.lax.scan` within the first derivative."""
+    import jax
+
+    options = {"return_sequences": False, "return_state": False}
+    fast, step = pair_of(name, (3, 9, 5), **options)
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    mask = None if mask is None else MASKS[mask](3, 9)
+
+    def penalties(layer):
+        rest = [v.value for v in layer.non_trainable_variables]
+        weights = [v.value for v in layer.trainable_variables]
+
+        def loss(weights, x, mask):
+            call = {"training": True, "mask": mask}
+            outputs, _ = layer.stateless_call(weights, rest, x, **call)
+            return (outputs**2).sum()
+
+        def looped(weights, x, mask):
+            def body(total, part):
+                return total + loss(weights, part, mask), None
+
+            return jax.lax.scan(body, 0.0, x[None])[0]
+
+        def penalty(weights, loss):
+            return (jax.grad(loss, 1)(weights, x, mask) ** 2).sum()
+
+        return [jax.grad(penalty)(weights, inner) for inner in (jax.jit(loss), looped)]
+
+    for one, other in zip(jax.tree.leaves(penalties(fast)), jax.tree.leaves(penalties(step))):
+        assert_close(array(one), array(other), 1e-4)
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")

@@ -263,12 +263,22 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="a context of PyTorch")
 @pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
-@pytest.mark.parametrize("name", ["AdamLSTM", "NAGGRU", "MomentumDTRIV", "MCRM"])
-def test_half_precision_around_the_layer(name, device):
+@pytest.mark.parametrize(
+    "layer_class, rule",
+    [
+        (kmr.AdamLSTM, None),
+        (kmr.NAGGRU, None),
+        (kmr.MomentumDTRIV, None),
+        (kmr.MCRM, None),
+        (kmr.RuleLSTM, kmr.rules.LearnedMomentum()),
+    ],
+)
+def test_half_precision_around_the_layer(layer_class, rule, device):
     """A product without a bias is then in half precision."""
     import torch
 
-    layer = getattr(kmr, name)(4, use_bias=False, return_sequences=True)
+    options = {} if rule is None else {"rule": rule}
+    layer = layer_class(4, use_bias=False, return_sequences=True, **options)
     x = normal(np.random.default_rng(2), 3, TIME, 5)
     states = [np.zeros((3, size), "float32") for size in layer.state_size]
     expected = run(layer, x, initial_state=states)[0]
@@ -336,6 +346,25 @@ def test_own_linear_rule_takes_the_fused_path():
     step.set_weights(fused.get_weights())
     assert fused.plan().path == "fused"
     assert_close(run(fused, x)[0], run(step, x)[0], tolerance=1e-6)
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM"])
+def test_powers_of_a_large_momentum_overflow_on_no_path(name, device):
+    """Only the last three steps are not zero: a filter in chunks would make NaN of the rest."""
+    options = {"momentum": 4.0, "return_state": True, "use_bias": False}
+    with pytest.warns(UserWarning, match="momentum"):
+        layers = [getattr(kmr, name)(4, **options) for _ in range(2)]
+    for layer in layers:
+        layer.build((3, 80, 2))
+    layers[1].set_weights(layers[0].get_weights())
+    layers[1].use_cudnn = False
+    x = np.zeros((3, 80, 2), "float32")
+    x[:, -3:] = normal(np.random.default_rng(0), 3, 3, 2)
+    plan = layers[0].plan(training=True)
+    assert plan.path == ("native" if device == "native" else "step")
+    (fast, exact) = (run(layer, x, training=True) for layer in layers)
+    for one, other in zip(fast, exact):
+        assert_close(one, other, 1e-5)
 
 
 class Mean(kmr.rules.LinearRule):
