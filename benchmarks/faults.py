@@ -38,11 +38,11 @@ import keras
 import numpy as np
 from matplotlib.figure import Figure
 
-from keras_momentum_rnn import tasks
 from keras_momentum_rnn.atomic_files import read_results, write_json
-from keras_momentum_rnn.experiments import Comparison, compare
-from keras_momentum_rnn.experiments.results_file import surroundings
 from keras_momentum_rnn.tuning import MomentumHyperModel, tune
+from papers import tasks
+from papers.experiments import Comparison, compare
+from papers.experiments.results_file import surroundings
 
 RESULTS = Path(__file__).parent / "results" / "faults.json"
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}

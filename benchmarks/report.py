@@ -14,7 +14,7 @@ import speed_page
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from keras_momentum_rnn.presentation import (
+from papers.presentation import (
     COLORS,
     markdown_table,
     save_figures,

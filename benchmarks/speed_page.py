@@ -1,6 +1,6 @@
 """The tables and sentences on speed in the README and the pages, from the results."""
 
-from keras_momentum_rnn.presentation import markdown_table
+from papers.presentation import markdown_table
 
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 MOMENTUM, SCALED = ["MomentumLSTM", "NAGLSTM", "SRLSTM"], ["AdamLSTM", "RMSPropLSTM"]

@@ -21,8 +21,8 @@ PUBLIC = (
     "keras_momentum_rnn.optimizers.schedules",
     "keras_momentum_rnn.rules",
     "keras_momentum_rnn.diagnostics",
-    "keras_momentum_rnn.tasks",
-    "keras_momentum_rnn.experiments",
+    "papers.tasks",
+    "papers.experiments",
     "keras_momentum_rnn.tuning",
 )
 pytestmark = pytest.mark.any_backend
@@ -60,7 +60,7 @@ def needed(module):
 
 
 def test_generated_pages_are_up_to_date(tools):
-    for module in ("keras_momentum_rnn.experiments", "keras_momentum_rnn.tuning"):
+    for module in ("papers.experiments", "keras_momentum_rnn.tuning"):
         needed(module)
     found = tools("pages").written()
     old = [path.name for path, text in found.items() if path.read_text() != text]

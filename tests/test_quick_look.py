@@ -12,16 +12,12 @@ pytest.importorskip("matplotlib", reason="the example needs it")
 pytest.importorskip("rich", reason="the example needs it")
 pytest.importorskip("scipy", reason="the scores of the comparison need it")
 
-import contestants
 import quick_look
-import real_sequences_scores
-import real_training
-import same_sooner
 from ts_files import needs_aeon
 
-from keras_momentum_rnn import tasks
 from keras_momentum_rnn.layers.registry import available_layers
-from keras_momentum_rnn.tasks import archive
+from papers import contestants, real_sequences_scores, real_training, same_sooner, tasks
+from papers.tasks import archive
 
 STUDY = quick_look.STUDY.parents[1]
 as_array = keras.ops.convert_to_numpy

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import keras
 import pytest
-from conftest import pytest_collection_modifyitems
 from harness import BACKEND
+
+from conftest import pytest_collection_modifyitems
 
 CHECKS = Path(__file__).parent.parent / ".ci" / "run"
 

@@ -16,7 +16,7 @@ pytest.importorskip("tensorboard", reason="the comparison needs it")
 import which_layer
 from ts_files import needs_aeon
 
-from keras_momentum_rnn import tasks
+from papers import tasks
 
 
 def options(path, output, **more):

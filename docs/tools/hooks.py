@@ -2,7 +2,7 @@
 
 The home page is the README, whose names of pages (`docs/start/install.md`) become links here;
 on a package index, where links into the checkout would break, they stay names. The reports and
-pictures of examples/results and benchmarks/results are part of the site, and so is every file
+pictures of papers/results and benchmarks/results are part of the site, and so is every file
 of the checkout that a page links to.
 """
 
@@ -14,7 +14,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-RESULTS = ("examples/results", "benchmarks/results")
+RESULTS = ("papers/results", "benchmarks/results")
 SHOWN = (".md", ".png", ".json", ".csv", ".txt")
 # Pages that stand elsewhere in the checkout.
 PAGES = {"index.md": "README.md", "changes.md": "CHANGELOG.md"}

@@ -8,11 +8,13 @@ import numpy as np
 from keras_momentum_rnn.checks import checked_count
 from keras_momentum_rnn.diagnostics.states import memories, pace
 from keras_momentum_rnn.diagnostics.time_scales import finding
-from keras_momentum_rnn.presentation import BLUE, GREEN, ORANGE, PURPLE, VERMILION, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# After Okabe and Ito: colours that all readers can tell apart.
+BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PURPLE, ORANGE = "#CC79A7", "#E69F00"
 COLORS = ["black", VERMILION, BLUE, GREEN, PURPLE, ORANGE]
 
 
@@ -223,3 +225,9 @@ def _matplotlib():
             "Plots need matplotlib: pip install 'keras-momentum-rnn[examples]'"
         ) from error
     return matplotlib
+
+
+def tidy(axes):
+    """Take away the frame of matplotlib's axes at top and right, and draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)

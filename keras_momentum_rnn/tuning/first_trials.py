@@ -8,8 +8,8 @@ import keras_tuner
 from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.annotations import Layers
-from keras_momentum_rnn.tasks.recipes import RECIPES
 from keras_momentum_rnn.tuning.values import LOGIT, SEARCHED, coded
+from papers.tasks.recipes import RECIPES
 
 # The tasks of Nguyen et al. (2020), each with its name among the recipes and, for copying, the
 # number of blanks.

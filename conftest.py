@@ -1,0 +1,86 @@
+"""The suite runs on the backend that KERAS_BACKEND names."""
+
+import gc
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+# Read when a backend starts, so set before one is imported. A setting from outside stays.
+CACHE = Path(__file__).parent / ".pytest_cache" / "jax"
+SURROUNDINGS = {
+    # PyTorch slows a hundredfold where several processes have as many threads as cores each.
+    "OMP_NUM_THREADS": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    # On JAX compiling takes most of the time: compile quickly, and each program once.
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    "JAX_COMPILATION_CACHE_DIR": str(CACHE),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+for name, value in SURROUNDINGS.items():
+    os.environ.setdefault(name, value)
+
+# Keras is imported where it is needed: what starts xdist's workers has no use for it.
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave what no backend changes to PyTorch, where it is quickest.
+
+    On another backend these tests are slow, and `.ci/run`, which has them on PyTorch, leaves
+    out what is `repeated`. A test of such a file may be of `each_backend` all the same.
+    """
+    import keras
+
+    on_torch = keras.config.backend() == "torch"
+    for item in items:
+        of_any, of_each = map(item.get_closest_marker, ("any_backend", "each_backend"))
+        if of_any and not of_each and not on_torch:
+            item.add_marker("slow")
+            item.add_marker("repeated")
+
+
+def seed_backend(backend):
+    """`keras.utils.set_random_seed` would import TensorFlow beside every other backend."""
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        tf.random.set_seed(0)
+    elif backend == "torch":
+        import torch
+
+        torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_heap():
+    """Spare the collections of a file, one for each model of a search, all that came before.
+
+    JAX's compiled programs are dropped: thousands of them exhaust a process.
+    """
+    import keras
+
+    gc.collect()
+    gc.freeze()
+    yield
+    if keras.config.backend() == "jax":
+        import jax
+
+        jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_keras():
+    """No test leaves a dtype policy, names or random numbers behind."""
+    import keras
+    import numpy as np
+
+    # Keras seeds what it draws with by Python's `random`.
+    keras.utils.clear_session(free_memory=False)
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002, Keras draws from it
+    seed_backend(keras.config.backend())
+    yield
+    keras.config.set_dtype_policy("float32")

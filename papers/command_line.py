@@ -1,0 +1,127 @@
+"""What the examples' command lines share: types of arguments, reports, how a command ends."""
+
+import argparse
+import ast
+import contextlib
+import math
+import shlex
+import sys
+from pathlib import Path
+
+from rich import print
+from rich.markdown import Markdown
+
+from keras_momentum_rnn.atomic_files import replaced
+from papers.presentation import save_figures
+
+RESUMES = "Interrupted. Repeat the command to resume from here."
+
+
+@contextlib.contextmanager
+def ending(interrupted=RESUMES):
+    """End the process with a message, not a traceback, where a command cannot continue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(interrupted)
+    except (ValueError, OSError, ImportError, NotImplementedError, RuntimeError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+def run_example(script, argv, parse, command):
+    """Parse the arguments of an example and run it; if it cannot continue, end with a message.
+
+    Args:
+        script: its file.
+        argv: list of its arguments, or None for those of the process.
+        parse: function from the arguments to options.
+        command: function from options and the command line to a result.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    options = parse(argv)
+    with ending():
+        return command(options, command_of(script, argv))
+
+
+def documented_parser(doc):
+    """Return a parser that shows defaults, and the first line of a docstring."""
+    return argparse.ArgumentParser(
+        description=doc.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+
+
+def command_of(script, argv):
+    """Return the command line of a study, a file of `papers` or of a folder in it."""
+    place = Path(script).resolve().relative_to(Path(__file__).resolve().parents[1])
+    return shlex.join(["python", "-m", ".".join(place.with_suffix("").parts), *argv])
+
+
+def values_of(options):
+    """Return the options of a command line, but where its results go, as a dict."""
+    return {name: value for name, value in vars(options).items() if name != "output"}
+
+
+def publish(folder, text, figures):
+    """Write a report and its pictures, and show the report."""
+    save_figures(folder, figures)
+    with replaced(folder / "report.md") as path:
+        path.write_text(text, encoding="utf-8")
+    print(Markdown(text))
+    names = ", ".join(["results.json", "report.md", *figures])
+    print(f"{names} are in {folder}")
+
+
+def positive(kind):
+    """Return a type of `argparse`: a finite number above 0, `int` or `float`."""
+
+    def parsed(text):
+        with contextlib.suppress(ValueError):
+            if 0 < kind(text) < math.inf:
+                return kind(text)
+        raise argparse.ArgumentTypeError(
+            f"must be a positive {kind.__name__}. Received: {text}"
+        )
+
+    return parsed
+
+
+def folder(text):
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"must be an existing directory. Received: {text}")
+    return Path(text)
+
+
+def new_folder(text):
+    """A directory, or a place where one can be made."""
+    if Path(text).exists() and not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"must be a directory. Received: {text}")
+    return Path(text)
+
+
+def assignment(text):
+    """`name=value`, the value a Python literal or else text, as a pair."""
+    name, equals, value = text.partition("=")
+    if not name.isidentifier() or not equals:
+        raise argparse.ArgumentTypeError(f"must be name=value. Received: {text}")
+    with contextlib.suppress(ValueError, SyntaxError):
+        return name, ast.literal_eval(value)
+    return name, value
+
+
+def add_task_options(parser):
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        type=assignment,
+        default=[],
+        metavar="OPTION=VALUE",
+        help="options of the task",
+    )
+
+
+def widths(text):
+    """`32` for all layers, or `MCRM=85` for one, as a pair; a stack's as `400,200`."""
+    name, _, sizes = text.rpartition("=")
+    counts = tuple(positive(int)(size) for size in sizes.split(","))
+    return name or None, counts if len(counts) > 1 else counts[0]

@@ -1,0 +1,203 @@
+"""Pictures of a comparison: a finding as the title, and few layers that stand out."""
+
+import textwrap
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from papers import presentation
+from papers.experiments.claims import at_chance, constant_of
+from papers.experiments.summary import BASELINE, layers, metric_curves
+
+# The same layer looks the same in every picture.
+COLORS = {
+    "LSTM": "black",
+    "GRU": presentation.BROWN,
+    "SimpleRNN": presentation.BROWN,
+    "MomentumLSTM": presentation.BLUE,
+    "NAGLSTM": presentation.SKY_BLUE,
+    "SRLSTM": presentation.GREEN,
+    "AdamLSTM": presentation.VERMILION,
+    "RMSPropLSTM": presentation.ORANGE,
+    "MCRM": presentation.PURPLE,
+    "NestedLSTM": presentation.VIOLET,
+}
+LINES = {"GRU": "--", "SimpleRNN": ":"}
+# More lines than this cannot be told apart: the others are grey.
+SHOWN = 5
+# Metrics in words, with their units.
+WORDS = {
+    "bits_per_character": "bits per character",
+    "mse": "mean squared error",
+    "zero_one_loss": "share of wrong sequences",
+    "wrong_symbols": "wrong symbols per sequence",
+}
+# So many characters of a title fit the picture.
+TITLE_WIDTH = 80
+# Where the layer's names stand beside a panel, and how far apart at least, in its height.
+ASIDE, APART = 1.1, 0.075
+
+
+def losses_figure(results, title):
+    """Draw training and test loss over epochs."""
+    return curves_figure(results, title, "loss", ("Training", "Test"), ("loss", "test_loss"))
+
+
+def score_figure(results, title):
+    """Draw the papers' score on validation and test over epochs."""
+    metric = results["settings"]["metric"]
+    curves = (f"validation_{metric}", f"test_{metric}")
+    return curves_figure(results, title, metric, ("Validation", "Test"), curves)
+
+
+def curves_figure(results, title, metric, heads, curves):
+    """Draw curves over epochs: the mean over seeds, and for the layers named their range.
+
+    The baseline and the layers that are best on test at the last epoch are named. All others
+    are grey.
+
+    Args:
+        results: what results.json holds.
+        title: str, what was compared.
+        metric: str, name of the score that is drawn.
+        heads: the titles of the panels.
+        curves: for each panel the name of its score in the curves of the runs.
+    """
+    runs = results["runs"]
+    ends = last_values(results, metric)
+    named = shown(list(ends))
+    looks = styles(named)
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+    lines = finding(results, metric, ends), described(results, title)
+    figure.suptitle("\n".join(textwrap.fill(line, TITLE_WIDTH) for line in lines))
+    panels = figure.subplots(1, len(curves), sharey=True)
+    values = []
+    for axes, head, name in zip(panels, heads, curves):
+        for layer in [*named, *(other for other in ends if other not in named)]:
+            y = metric_curves(runs, layer, name)
+            x = range(1, y.shape[1] + 1)
+            color, line = looks.get(layer, ("0.8", "-"))
+            look = {"color": color, "label": layer, "zorder": 3 if layer in looks else 1}
+            marker = "." if y.shape[1] < 40 and layer in looks else None
+            axes.plot(x, y.mean(axis=0), line, marker=marker, **look)
+            if layer in looks:
+                axes.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.1)
+            values.append(y.ravel())
+        axes.set(title=head, xlabel=epoch_label(results))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        presentation.tidy(axes)
+    panels[0].set_ylabel(WORDS.get(metric, metric))
+    values = np.concatenate(values) if values else np.ones(1)
+    if 0 < values.min() < values.max() / 20:
+        for axes in panels:
+            axes.set_yscale("log")
+    labels = [(layer, ends[layer], looks[layer][0]) for layer in named]
+    constant = constant_of(results).get(metric)
+    if constant is not None:
+        for axes in panels:
+            axes.axhline(constant, color="0.55", linewidth=1, linestyle=":", zorder=2)
+        labels.append(("constant output", constant, "0.45"))
+    grey = [ends[layer] for layer in ends if layer not in named]
+    if grey:
+        told = f"{len(grey)} other{'s' if len(grey) > 1 else ''}"
+        labels.append((told, float(np.median(grey)), "0.6"))
+    name_lines(panels[-1], labels)
+    return figure
+
+
+def last_values(results, metric):
+    """Return the mean test scores at the last epoch by layer, the best first."""
+    settings, runs = results["settings"], results["runs"]
+    larger = metric == settings["metric"] and settings["larger_is_better"]
+    found = {}
+    for layer in layers(runs):
+        curves = metric_curves(runs, layer, f"test_{metric}")
+        if curves.size:
+            found[layer] = float(curves[:, -1].mean())
+    return dict(sorted(found.items(), key=lambda item: item[1], reverse=larger))
+
+
+def shown(names):
+    """Return which layers stand out, of names from the best to the worst."""
+    chosen = names[:SHOWN]
+    if BASELINE in names and BASELINE not in chosen:
+        chosen = [*chosen[:-1], BASELINE]
+    return chosen
+
+
+def styles(names):
+    """Return colour and line of each layer."""
+    spare = [c for c in presentation.COLORS if c not in map(COLORS.get, names)]
+    return {
+        name: (COLORS[name] if name in COLORS else spare.pop(0), LINES.get(name, "-"))
+        for name in names
+    }
+
+
+def finding(results, metric, ends):
+    """Return what the picture shows, in one line.
+
+    Args:
+        results: what results.json holds.
+        metric: str, name of the score.
+        ends: dict from layers to their test scores at the last epoch, the best first.
+    """
+    lost, words = at_chance(results), WORDS.get(metric, metric)
+    if not ends:
+        return "Every run diverged in its first epoch"
+    if set(ends) <= set(lost):
+        return "No layer is distinguishable from a constant output"
+    best, *others = ends
+    told = f"{best} ends at a test {words} of {ends[best]:.3g}"
+    if BASELINE in others:
+        return f"{told}, {BASELINE} at {ends[BASELINE]:.3g}"
+    if best == BASELINE and others:
+        return f"{told}, the next, {others[0]}, at {ends[others[0]]:.3g}"
+    return f"{told}, the last, {others[-1]}, at {ends[others[-1]]:.3g}" if others else told
+
+
+def described(results, title):
+    """Return what was compared, and how often."""
+    seeds = max(run["seed"] for run in results["runs"]) + 1
+    return f"{title}: " + (f"mean and range of {seeds} seeds" if seeds > 1 else "one seed")
+
+
+def epoch_label(results):
+    """Return the label of the epochs, which some comparisons set to a number of updates."""
+    updates = results["settings"]["budget"].get("updates between evaluations")
+    return f"epoch, {updates:,} updates each" if updates else "epoch"
+
+
+def name_lines(axes, labels):
+    """Write names beside the ends of lines, as far apart as it takes to read them.
+
+    Args:
+        axes: matplotlib's, whose limits and scale are final.
+        labels: list of (name, value of y, colour).
+    """
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)
+    scale = np.log if axes.get_yscale() == "log" else np.asarray
+    places = (scale([y for _, y, _ in labels]) - scale(low)) / (scale(high) - scale(low))
+    order = np.argsort(places)
+    heights = np.clip(places[order], 0, 1)
+    for i in range(1, len(heights)):
+        heights[i] = max(heights[i], heights[i - 1] + APART)
+    # What was pushed above the panel comes down again, and pushes those below it.
+    heights[-1:] = np.minimum(heights[-1:], max(1, APART * (len(heights) - 1)))
+    for i in reversed(range(len(heights) - 1)):
+        heights[i] = min(heights[i], heights[i + 1] - APART)
+    for i, height in zip(order, heights):
+        name, y, color = labels[i]
+        axes.annotate(
+            name,
+            (1, y),
+            (ASIDE, height),
+            xycoords=("axes fraction", "data"),
+            textcoords="axes fraction",
+            va="center",
+            color=color,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7},
+        )

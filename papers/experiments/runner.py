@@ -1,0 +1,217 @@
+"""Runs that resume after a kill, one after another.
+
+One file, `state.npz`, holds all that a run needs to resume. It is replaced after every part of
+the run, usually an epoch. It has the variables of model and optimizer, among them the states of
+random generators, what callbacks remember, and what was measured so far. If the order of
+samples depends only on the seed and the part, a killed run gives the same result as one that
+was not interrupted.
+"""
+
+import json
+import shutil
+import zipfile
+
+import keras
+import numpy as np
+from rich import print
+from rich import progress as bars
+from rich.markup import escape
+
+from keras_momentum_rnn.atomic_files import differences, replaced
+from papers.experiments.processes import ALONE
+
+# Of `state.npz`; a state of another schema is not read.
+SCHEMA = 2
+
+
+def finish(turns, results, train, whole, label, sentence, unit="epoch", between=lambda: None):
+    """Train runs, one after another, but for those that the results hold.
+
+    Args:
+        turns: iterable of pairs, a run before it begins, a dict, and how far it is brought, of
+            what `results.done` counts; a run may stand in several, each farther than before.
+        results: `ResultsFile`, which receives the runs.
+        train: function (run, until, folder, after) that trains a run so far, and calls `after`
+            after each part.
+        whole: function from a run to how far its end is.
+        label: function from a run to its name.
+        sentence: function from a run to its result in words.
+        unit: str, what the progress bar counts.
+        between: function that is called after each training.
+    """
+    turns = list(turns)
+    ends = {results.name(run): whole(run) for run, _ in turns}
+    reached = {name: 0 for name in ends}
+    with progress_bar(unit) as progress:
+        bar = progress.add_task("", total=sum(ends.values()))
+
+        def show(run):
+            name = results.name(run)
+            reached[name] = ends[name] if run["diverged"] else results.done(run)
+            progress.update(bar, completed=sum(reached.values()))
+
+        for run, until in turns:
+            folder, known = results.run_folder(run), results.known(run)
+            if not results.ended(known, until):
+                progress.update(bar, description=label(run))
+                # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
+                keras.utils.clear_session()
+                train(run, until, folder, lambda run=run: show(run))
+                results.write(run)
+                known = run
+                progress.console.print(f"{label(run)}: {sentence(run)}")
+                between()
+            show(known)
+            if results.ended(known, whole(run)):
+                remove_state(folder)
+
+
+def resumed(
+    run,
+    model,
+    part,
+    ended,
+    folder,
+    settings,
+    callbacks=(),
+    prepare=lambda: None,
+    after=lambda: None,
+    process=ALONE,
+):
+    """Train a run from its last saved state.
+
+    A state that cannot be read, or that has other settings, is reported and removed. The run
+    then starts again.
+
+    Args:
+        run: dict, the run before it begins, which `part` fills in.
+        model: compiled model whose optimizer is built.
+        part: function without arguments that trains a part.
+        ended: function without arguments, whether to stop.
+        folder: `Path` of the run.
+        settings: dict, what the run depends on beside what it says itself.
+        callbacks: those of training. The ones that remember more than the epoch have `state`
+            and `set_state`, as `tasks.AveragedSGD`.
+        prepare: function that is called where a run resumes, before its state is restored.
+        after: function that is called after each part, and once where a run resumes.
+        process: `Process`, of those that train the run. The first has the file.
+    """
+    path, depends = folder / "state.npz", dependencies(run, settings)
+    state = usable_state(path, model, depends, callbacks) if process.first else None
+    state = process.from_first(state)
+    if state is not None:
+        prepare()
+        restore(state, model, run, callbacks)
+        after()
+    if process.first:
+        folder.mkdir(parents=True, exist_ok=True)
+    while not ended():
+        part()
+        if process.first:
+            write_state(path, model, run, depends, callbacks)
+        after()
+
+
+def usable_state(path, model, depends, callbacks):
+    """Return what `read_state` does, or None; remove the folder of an unusable file."""
+    if not path.exists():
+        return None
+    try:
+        return read_state(path, model, depends, callbacks)
+    except Exception as error:  # a damaged file raises what it likes
+        why = f"{type(error).__name__}: {error}"
+        print(escape(f"{path} cannot be used, so this run starts again. {why}"))
+        shutil.rmtree(path.parent)
+        return None
+
+
+def dependencies(run, settings):
+    """Return all that tells a run from others before it begins, a flat dict."""
+    told = {**settings, **run, **run.get("setup", {})}
+    told.pop("setup", None)
+    return json.loads(json.dumps(told))
+
+
+def remembering(callbacks):
+    """Return the callbacks that remember more than the epoch."""
+    return [callback for callback in callbacks if hasattr(callback, "set_state")]
+
+
+def state_variables(model):
+    """Return every variable that training changes."""
+    return [*model.variables, *model.optimizer.variables]
+
+
+def write_state(path, model, run, depends, callbacks=()):
+    """Write all that a run needs to resume, `depends` as of `dependencies`."""
+    named = named_arrays(state_variables(model), "variable")
+    told = {"schema": SCHEMA, "depends": depends, "run": run, "memories": []}
+    for number, callback in enumerate(remembering(callbacks)):
+        memory = callback.state()
+        named |= named_arrays(memory.pop("averages"), f"average_{number}")
+        told["memories"].append(memory)
+    with replaced(path) as new, open(new, "wb") as file:
+        np.savez(file, **named, told=json.dumps(told))
+
+
+def named_arrays(tensors, name):
+    arrays = map(keras.ops.convert_to_numpy, tensors)
+    return {f"{name}_{number}": array for number, array in enumerate(arrays)}
+
+
+def read_state(path, model, depends, callbacks=()):
+    """Return the run in a file, the values of variables, and the memories of callbacks.
+
+    Raises:
+        ValueError: if it is the state of another run; other errors if it is damaged.
+    """
+    if not zipfile.is_zipfile(path):  # else NumPy would advise to trust it
+        raise ValueError("it is not the state of a run, or was cut off")
+    with np.load(path) as stored:
+        told = json.loads(str(stored["told"]))
+        if told["schema"] != SCHEMA:
+            raise ValueError(f"it has the schema {told['schema']}, not {SCHEMA}")
+        if different := differences(told["depends"], depends):
+            raise ValueError(f"it has other settings:{''.join(different)}")
+        variables = state_variables(model)
+        values = [stored[f"variable_{number}"] for number in range(len(variables))]
+        if [v.shape for v in values] != [tuple(v.shape) for v in variables]:
+            raise ValueError("its variables have other shapes")
+        for number, memory in enumerate(told["memories"]):
+            names = [name for name in stored.files if name.startswith(f"average_{number}_")]
+            memory["averages"] = [stored[f"average_{number}_{i}"] for i in range(len(names))]
+    known = [callback.state().keys() for callback in remembering(callbacks)]
+    if [memory.keys() for memory in told["memories"]] != known:
+        raise ValueError("its callbacks differ")
+    return told["run"], values, told["memories"]
+
+
+def restore(state, model, run, callbacks=()):
+    """Bring run, model and callbacks to a state, as of `read_state`."""
+    stored, values, memories = state
+    run |= stored
+    for variable, value in zip(state_variables(model), values, strict=True):
+        variable.assign(value)
+    for callback, memory in zip(remembering(callbacks), memories, strict=True):
+        callback.set_state(memory)
+
+
+def remove_state(folder):
+    """Remove what a finished run needed to resume; its best model stays."""
+    (folder / "state.npz").unlink(missing_ok=True)
+    if folder.exists() and not any(folder.iterdir()):
+        shutil.rmtree(folder)
+
+
+def progress_bar(unit: str = "epoch") -> bars.Progress:
+    """Return a bar that shows how much is done, the elapsed and the remaining time."""
+    return bars.Progress(
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(bar_width=14),
+        bars.TextColumn(unit),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+        speed_estimate_period=600,
+    )

@@ -1,0 +1,153 @@
+"""One run of a comparison: a layer, a seed, trained to its end."""
+
+import math
+import time
+
+import keras
+import numpy as np
+
+from keras_momentum_rnn.atomic_files import replaced
+from papers.experiments.processes import ALONE
+from papers.experiments.runner import remembering, resumed
+
+EVALUATION_BATCH = 500
+
+
+def new_run(layer, seed, recipe):
+    """Return the record of a run that has not begun."""
+    return {
+        "layer": layer,
+        "seed": seed,
+        "parameters": None,
+        "setup": recipe.described(),
+        "best_epoch": None,
+        "test": None,
+        "diverged": False,
+        "curve": [],
+    }
+
+
+def train(
+    run,
+    recipe,
+    task,
+    folder,
+    settings,
+    after_epoch=lambda: None,
+    until=None,
+    process=ALONE,
+):
+    """Train a run to its end or to an earlier epoch, and resume it where it was interrupted.
+
+    Args:
+        run: dict, as `new_run` returns it; training fills in the rest.
+        recipe: `tasks.Recipe` of the layer.
+        task: `papers.tasks.Task`.
+        folder: `Path`, for the run's state and its best model.
+        settings: dict, what the run depends on beside its recipe: task, backend, versions.
+        after_epoch: function that is called after each epoch.
+        until: int, the epoch at which to stop; None for the end.
+        process: `Process`, of those that train the run together.
+    """
+    keras.utils.set_random_seed(run["seed"])
+    task = process.own(task)
+    model = new_model(task, recipe, process.count)
+    run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
+    callbacks = recipe.callbacks()
+
+    def build_metrics():
+        # Otherwise the first `fit` builds them, and on PyTorch draws a dropout for that.
+        task.evaluate(model, "validation", evaluation_batch(task, recipe))
+
+    def epoch():
+        metrics = train_epoch(run, recipe, task, model, callbacks, process)
+        note(run, task, metrics, model, callbacks, folder if process.first else None)
+
+    def ended():
+        return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
+
+    resumed(
+        run,
+        model,
+        epoch,
+        ended,
+        folder,
+        settings,
+        callbacks,
+        build_metrics,
+        after_epoch,
+        process,
+    )
+
+
+def train_epoch(run, recipe, task, model, callbacks, process):
+    """Train one epoch, and return what it and validation and test measured, a dict."""
+    epoch, batch_size = len(run["curve"]), evaluation_batch(task, recipe)
+    watched = {}
+    if remembering(callbacks):
+        watched["validation_data"] = task.validation.batches(batch_size)
+    # On PyTorch, Keras's dropout uses the process's generator, which is in no saved state.
+    drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(process.count)
+    keras.utils.set_random_seed(int(drawn[process.number]))
+    start = time.perf_counter()
+    fit = task.fit(
+        model,
+        recipe.batch_size,
+        epochs=epoch + 1,
+        seed=run["seed"],
+        initial_epoch=epoch,
+        callbacks=callbacks,
+        verbose=0,
+        **watched,
+    )
+    metrics = {"seconds": time.perf_counter() - start}
+    metrics |= {n: v[0] for n, v in fit.history.items() if not n.startswith("val_")}
+    for split in ("validation", "test"):
+        scores = task.evaluate(model, split, batch_size, callbacks=remembering(callbacks))
+        metrics |= {f"{split}_{name}": value for name, value in scores.items()}
+    return process.from_first({name: float(value) for name, value in metrics.items()})
+
+
+def new_model(task, recipe, processes=1):
+    """Return the task's model with the layers of a recipe, compiled, its optimizer built."""
+    options = {"batch_size": recipe.batch_size // processes} if task.stateful else {}
+    layers = recipe.new_layers(**task.layer_arguments)
+    model = task.model(*layers, **options, **recipe.model_options)
+    task.compile(model, recipe.optimizer)
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def evaluation_batch(task, recipe):
+    """Return how many samples are scored at once: those of training where it has states."""
+    return recipe.batch_size if task.stateful else EVALUATION_BATCH
+
+
+def note(run, task, metrics, model, callbacks, folder):
+    """Add what an epoch measured; keep the model where validation is at its best.
+
+    Its file is in `folder`; without one, None, no file is written.
+    """
+    if not all(map(math.isfinite, metrics.values())):
+        run["diverged"] = True
+        return
+    run["curve"].append(metrics)
+    score = f"validation_{task.metric}"
+    before = [epoch[score] for epoch in run["curve"][:-1]]
+    better = max if task.larger_is_better else min
+    if not before or better(before) != better([*before, metrics[score]]):
+        run["best_epoch"] = len(run["curve"])
+        run["test"] = {
+            name.removeprefix("test_"): value
+            for name, value in metrics.items()
+            if name.startswith("test_")
+        }
+        if folder is None:
+            return
+        # As it was scored: with averages in place of the weights that training continues from.
+        for callback in remembering(callbacks):
+            callback.on_test_begin()
+        with replaced(folder / "best.keras") as path:
+            model.save(path)
+        for callback in remembering(callbacks):
+            callback.on_test_end()

@@ -1,0 +1,83 @@
+"""What the papers claim of their layers, by task."""
+
+from papers.experiments import Claim
+from papers.tasks import mohamed2018, nguyen2020, sutskever2013
+
+MOMENTUM_LSTMS = tuple(name for name in nguyen2020.LSTM_NUMBERS if name != "LSTM")
+NESTED_RIVALS = tuple(name for name in mohamed2018.LAYERS if name != "MCRM")
+BY_TASKS = (
+    (
+        ("mnist", "pmnist", "digits"),
+        Claim(
+            "Nguyen et al. (2020), Tables 1 and 11, on MNIST: every momentum LSTM classifies "
+            "better than LSTM",
+            MOMENTUM_LSTMS,
+            ("LSTM",),
+        ),
+    ),
+    (
+        ("timit", "speech"),
+        Claim(
+            "Nguyen et al. (2020), Tables 2 and 12, on TIMIT: every momentum LSTM predicts "
+            "better than LSTM",
+            MOMENTUM_LSTMS,
+            ("LSTM",),
+        ),
+    ),
+    (
+        ("words",),
+        Claim(
+            "Nguyen et al. (2020), Table 3: MomentumLSTM and SRLSTM have a lower perplexity "
+            "than LSTM",
+            ("MomentumLSTM", "SRLSTM"),
+            ("LSTM",),
+        ),
+    ),
+    (
+        ("words",),
+        Claim(
+            "Mohamed and Claudel (2018), Table 1: GRU has the lowest perplexity",
+            ("GRU",),
+            ("SimpleRNN", "LSTM", "NestedLSTM", "MCRM"),
+        ),
+    ),
+    (
+        ("adding", "copying"),
+        Claim(
+            "Nguyen et al. (2020), Figure 4: AdamLSTM and RMSPropLSTM come to better losses "
+            "than LSTM",
+            ("AdamLSTM", "RMSPropLSTM"),
+            ("LSTM",),
+        ),
+    ),
+    (
+        ("mnist", "adding", "copying", "characters"),
+        Claim(
+            "Mohamed and Claudel (2018), Table 1: MCRM is better than RNN, GRU, LSTM and "
+            "Nested LSTM",
+            ("MCRM",),
+            NESTED_RIVALS,
+        ),
+    ),
+)
+# Of a plain network, by the momentum of its optimizer.
+NONE, *MOMENTA = (f"SimpleRNN {column}" for column in sutskever2013.COLUMNS[1:])
+BEST = "SimpleRNN 0.995N"
+ON_LONG_DEPENDENCIES = (
+    Claim(
+        "Sutskever et al. (2013), Table 5: Nesterov momentum of 0.995 is better than every "
+        "other momentum",
+        (BEST,),
+        (NONE, *(name for name in MOMENTA if name != BEST)),
+    ),
+    Claim(
+        "Sutskever et al. (2013), Table 5: any Nesterov momentum is better than none",
+        tuple(name for name in MOMENTA if name.endswith("N")),
+        (NONE,),
+    ),
+)
+
+
+def claims_on(task):
+    """Return what the papers claim of the layers on a task, a tuple of `Claim`s."""
+    return tuple(claim for tasks, claim in BY_TASKS if task in tasks)

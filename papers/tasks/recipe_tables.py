@@ -1,0 +1,271 @@
+"""The recipes of the papers, made of their tables."""
+
+import math
+
+import keras
+
+from keras_momentum_rnn import optimizers
+from keras_momentum_rnn.initializers import ForgetGateBias
+from papers.tasks import mohamed2018, nguyen2020, sutskever2013
+from papers.tasks.language_model import REGULARISATION
+from papers.tasks.recipe import Recipe
+
+# Tasks whose read-out takes h at every step.
+SEQUENCES = ("timit", "copying", "words", "characters", "memory5", "memory20")
+COPYING_BLANKS = (1000, 2000)
+
+
+def lstm_recipes():
+    """Yield LSTM and its variants of Nguyen et al. (2020)."""
+    for name, (table, by_task) in nguyen2020.LSTM_NUMBERS.items():
+        for task, numbers in by_task.items():
+            lengths = COPYING_BLANKS if task == "copying" else (None,)
+            for units in nguyen2020.LSTM_UNITS[task]:
+                for length in lengths:
+                    chosen = numbers.get(length or units, numbers)
+                    yield lstm_recipe(task, name, units, length, table, chosen)
+
+
+def lstm_recipe(task, name, units, length, table, numbers):
+    optimizer, rate, batch_size, epochs = nguyen2020.LSTM_TRAINING[task]
+    pixels, generated = task in ("mnist", "pmnist"), task in ("adding", "copying")
+    follows = "the text" if pixels else "the text, which names clipping for pixels alone"
+    if task == "timit":
+        follows = "the text: no clipping (the code for TIMIT clips at 1)"
+    elif task == "words":
+        follows = (
+            "the text; clipping, weight decay, regularisation and averaging are those of its "
+            "baseline, Merity et al. (2018)"
+        )
+    elif generated:
+        follows += "; an epoch of Table 6 is read as one update, since sequences are generated"
+    follows += forget_gate(task, name)
+    if name == "SRLSTM":
+        follows += "; the released form of the restart, with which the tables were made"
+        numbers = {**numbers, "formulation": "released"}
+    elif name in ("AdamLSTM", "RMSPropLSTM"):
+        follows += "; the code's epsilon, 1e-16 (text: 1e-8)"
+        numbers = {**numbers, "epsilon": 1e-16}
+    return Recipe(
+        task=task,
+        options=task_options(task, length),
+        layer_name=name,
+        units=units,
+        arguments={
+            **numbers,
+            **initial_weights(task, name),
+            "return_sequences": task in SEQUENCES,
+        },
+        optimizer_name=optimizer,
+        learning_rate=rate,
+        optimizer_arguments={"RMSprop": {"rho": 0.9}, "SGD": {"weight_decay": 1.2e-6}},
+        model_options=REGULARISATION if task == "words" else {},
+        averaging_patience=5 if task == "words" else None,
+        clipnorm=1.0 if pixels else 0.25 if task == "words" else None,
+        batch_size=batch_size,
+        epochs=epochs,
+        updates_per_epoch=1 if generated else None,
+        source=cited("Nguyen et al. (2020)", table, "Table 6"),
+        follows=follows,
+    )
+
+
+def task_options(task, length):
+    """Return the options of the paper's form of a task."""
+    if task == "copying":
+        return {"variant": "momentumrnn", "blanks": length}
+    return {"variant": "momentumrnn", "steps": 750} if task == "adding" else {}
+
+
+def initial_weights(task, name):
+    """Return the initializers of an LSTM of Nguyen et al. (2020), and how it has its biases.
+
+    The forget gate starts at 1, on TIMIT at -4, in both biases of the released cells. Keras's
+    LSTM has one, which stands for their sum.
+    """
+    forget = -4.0 if task == "timit" else 1.0
+    if name == "LSTM":
+        biases = {"unit_forget_bias": False, "bias_initializer": ForgetGateBias(2 * forget)}
+    elif task == "timit":
+        biases = {
+            "unit_forget_bias": False,
+            "bias_initializer": ForgetGateBias(forget),
+            "use_recurrent_bias": True,
+        }
+    else:
+        biases = {"use_recurrent_bias": True}
+    if task == "words":
+        return biases
+    return {
+        "kernel_initializer": "orthogonal",
+        "recurrent_initializer": "identity",
+        **biases,
+    }
+
+
+def forget_gate(task, name):
+    """Return what a recipe says of the biases."""
+    value = -4 if task == "timit" else 1
+    if name == "LSTM":
+        return (
+            f"; the released cell has two biases, each with the forget gate at {value}: "
+            f"Keras's one has it at {2 * value}"
+        )
+    return f"; two biases, as in the released cells, each with the forget gate at {value}"
+
+
+def cited(paper, *tables):
+    return ", ".join([paper, *dict.fromkeys(tables)])
+
+
+def dtriv_recipes():
+    """Yield DTRIV and its variants of Nguyen et al. (2020)."""
+    for (task, units, layer), (table, numbers) in nguyen2020.DTRIV_NUMBERS.items():
+        rebase_every, rate, recurrent_rate = nguyen2020.DTRIV_TRAINING[task, units]
+        speech = task == "timit"
+        initializer = "HenaffSkew" if speech else "CayleySkew"
+        arguments = {
+            **numbers,
+            "rebase_every": rebase_every,
+            "recurrent_initializer": f"keras_momentum_rnn>{initializer}",
+            "return_sequences": task in SEQUENCES,
+        }
+        if not speech:
+            arguments["recurrent_lr_multiplier"] = recurrent_rate / rate
+        yield Recipe(
+            task=task,
+            layer_name=layer,
+            units=units,
+            arguments=arguments,
+            optimizer_name="Adam" if speech else "RMSprop",
+            learning_rate=rate,
+            # PyTorch's default, with which the tables were made.
+            optimizer_arguments={"RMSprop": {"rho": 0.99}},
+            recurrent_optimizer_name="RMSprop",
+            recurrent_learning_rate=recurrent_rate,
+            clipnorm=None if speech else 1.0,
+            batch_size=128,
+            epochs=700 if speech else 150,
+            source=cited("Nguyen et al. (2020)", table, "Table 6"),
+            follows="the text; RMSprop's decay, which it leaves out, is the code's, 0.99",
+        )
+
+
+def nested_recipes():
+    """Yield the five layers of Mohamed and Claudel (2018)."""
+    for task, sizes in mohamed2018.UNITS.items():
+        optimizer, rate, clipnorm, batch_size, epochs, updates = mohamed2018.TRAINING[task]
+        for name, units in zip(mohamed2018.LAYERS, sizes, strict=True):
+            common = {"learning_rate": rate, "clipnorm": clipnorm}
+            yield Recipe(
+                task=task,
+                options=nested_options(task),
+                layer_name=name,
+                units=units,
+                arguments={"return_sequences": task in SEQUENCES},
+                optimizer_name=optimizer,
+                optimizer_arguments={"RMSprop": {"rho": 0.99}},
+                batch_size=batch_size,
+                epochs=epochs,
+                updates_per_epoch=updates,
+                rate_cut=mohamed2018.RATE_CUTS.get(task),
+                source="Mohamed and Claudel (2018), Table 2",
+                follows=nested_follows(task, name),
+                **{**common, **mohamed2018.EXCEPTIONS.get((task, name), {})},
+            )
+
+
+def nested_options(task):
+    """Return the options of the form that the paper gives a task."""
+    if task == "adding":
+        return {"variant": "mcrm", "steps": 200}
+    return {"variant": "mcrm", "blanks": 1000} if task == "copying" else {}
+
+
+def nested_follows(task, name):
+    follows = (
+        "Table 2, and the code for batch size and epochs; weights start as Keras starts them, "
+        "and every sequence of a generated task at zero, where the code goes on with the "
+        "states of the batch before"
+    )
+    if task == "mnist":
+        follows += (
+            "; Table 2 has the units of NLSTM and MCRM the other way round than the code, "
+            "and no cut of the rate, tenfold every 30 epochs; the code clips at 0.5"
+        )
+    if (task, name) == ("adding", "MCRM"):
+        follows += "; the code builds 300 units, so Table 1's loss may not be that of 85"
+    if task == "copying":
+        follows += "; 313 updates an epoch, as the code runs (its option says 100)"
+    if (task, name) == ("characters", "LSTM"):
+        follows += "; 1450 units would have as many parameters as the other layers"
+    if task in ("words", "characters"):
+        follows += "; the code also cuts the rate when validation stalls, which is left out"
+    return follows
+
+
+def plain_recipes():
+    """Yield the plain networks of Sutskever et al. (2013)."""
+    fan_in, radius = sutskever2013.FAN_IN, sutskever2013.SPECTRAL_RADIUS
+    echo_state = {"fan_in": fan_in, "spectral_radius": radius}
+    for task, scale in sutskever2013.INPUT_SCALES.items():
+        length = sutskever2013.LENGTHS[task]
+        options = {"blanks": length} if task in SEQUENCES else {"steps": length}
+        if task not in SEQUENCES:
+            options["centered"] = True
+        if task == "adding":
+            options["variant"] = "sutskever"
+        yield Recipe(
+            task=task,
+            options=options,
+            layer_name="SimpleRNN",
+            units=sutskever2013.UNITS,
+            arguments={
+                "kernel_initializer": configured("RandomNormal", stddev=scale),
+                "recurrent_initializer": configured("EchoState", **echo_state),
+                "return_sequences": task in SEQUENCES,
+            },
+            optimizer_name="MomentumSGD",
+            learning_rate=None,
+            optimizer_arguments={"MomentumSGD": {"momentum": WARM_MOMENTUM, "nesterov": True}},
+            clipnorm=None,
+            batch_size=sutskever2013.BATCH_SIZE,
+            epochs=sutskever2013.UPDATES,
+            updates_per_epoch=1,
+            model_options=centered_read_out(task, length),
+            source="Sutskever et al. (2013), Tables 4 and 5, section 4.2",
+            follows=(
+                "the text, with Nesterov's form and momentum 0.995, the best of Table 5 (the "
+                "others by `dataclasses.replace`); an update is counted as an epoch; the mean "
+                "of symbols is the logarithm of their frequencies"
+            ),
+        )
+
+
+def centered_read_out(task, length):
+    """Return the arguments of a read-out that starts at the mean of the outputs.
+
+    Where numbers are predicted, the task itself has taken the mean away.
+    """
+    start = {
+        "kernel_initializer": configured("RandomNormal", stddev=sutskever2013.OUTPUT_SCALE)
+    }
+    if task not in sutskever2013.SYMBOLS:
+        return start
+    kinds, recalled = sutskever2013.SYMBOLS[task]
+    steps = length + 2 * recalled
+    shares = [1 - recalled / steps] + [recalled / steps / kinds] * kinds
+    logits = [round(math.log(share), 6) for share in shares]
+    return {**start, "bias_initializer": configured("Constant", value=logits)}
+
+
+def configured(name, **config):
+    """Return an initializer as Keras deserialises it, so that each layer has one of its own."""
+    package = "" if hasattr(keras.initializers, name) else "keras_momentum_rnn>"
+    return {"class_name": f"{package}{name}", "config": config}
+
+
+WARM_MOMENTUM = optimizers.schedules.WarmConstant(
+    0.995, warm_momentum=sutskever2013.WARM_UP[1], warm_steps=sutskever2013.WARM_UP[0]
+)
+RECIPES = (*lstm_recipes(), *dtriv_recipes(), *nested_recipes(), *plain_recipes())

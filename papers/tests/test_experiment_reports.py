@@ -1,0 +1,475 @@
+"""What a comparison comes to: summary, claims, report, pictures, and the papers' numbers."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="the examples need it")
+pytest.importorskip("rich", reason="the examples need it")
+
+from papers import ablation, budgets, tasks
+from papers.command_line import assignment, widths
+from papers.experiments import claims, plots, report, summary
+from papers.paper_claims import claims_on
+from papers.reproduce import check, comparison, main, new_parser
+from papers.tasks.paper_results import published
+
+pytestmark = pytest.mark.any_backend
+
+
+def run(layer, seed, validation, test, seconds=2.0, diverged=False):
+    """A run of which the score is the accuracy."""
+    curve = [
+        {
+            "loss": 1.0 / n,
+            "accuracy": v,
+            "validation_loss": 1.0,
+            "validation_accuracy": v,
+            "test_loss": 2.0 / n,
+            "test_accuracy": t,
+            "seconds": seconds,
+        }
+        for n, (v, t) in enumerate(zip(validation, test), 1)
+    ]
+    best = int(np.argmax(validation)) if curve else None
+    return {
+        "layer": layer,
+        "seed": seed,
+        "parameters": 1234,
+        "setup": {
+            "class": layer,
+            "units": 8,
+            "arguments": {},
+            "optimizer": {"class": "Adam"},
+            "batch_size": 4,
+            "epochs": 3,
+        },
+        "best_epoch": None if best is None else best + 1,
+        "test": None if best is None else {"loss": 2.0 / (best + 1), "accuracy": test[best]},
+        "diverged": diverged,
+        "curve": curve,
+    }
+
+
+def results(runs, task="mnist", larger_is_better=True, constant=None):
+    found = {
+        "constant": {"accuracy": 0.05, "loss": 2.3} if constant is None else constant,
+        "commands": ["python x.py", "python x.py --layers GRU"],
+        "settings": {
+            "task": task,
+            "options": {},
+            "budget": {"name": "tiny"},
+            "samples": {"train": 10, "validation": 5, "test": 5},
+            "metric": "accuracy",
+            "larger_is_better": larger_is_better,
+            "chance": {"accuracy": 0.1, "loss": 2.3},
+            "chance_means": "one class in ten",
+            "backend": "jax",
+            "device": "cpu",
+            "devices": 1,
+            "keras": "3.15",
+            "jax": "0.10",
+        },
+        "runs": runs,
+    }
+    return {**found, "summary": summary.rows(found), "best": summary.best(found)}
+
+
+LSTM = [run("LSTM", 0, [0.2, 0.5, 0.3], [0.1, 0.30, 0.9]),
+        run("LSTM", 1, [0.2, 0.3, 0.3], [0.1, 0.34, 0.9])]  # fmt: skip
+FAST = [run("MomentumLSTM", 0, [0.5, 0.5, 0.6], [0.5, 0.5, 0.7], seconds=3.0),
+        run("MomentumLSTM", 1, [0.3, 0.5, 0.9], [0.5, 0.5, 0.8], seconds=5.0)]  # fmt: skip
+SLOW = [run("SRLSTM", 0, [0.1, 0.1, 0.2], [0.2, 0.2, 0.2]),
+        run("SRLSTM", 1, [0.1, 0.1, 0.2], [0.2, 0.2, 0.21])]  # fmt: skip
+ALIKE = [run("AdamLSTM", 0, [0.2, 0.3, 0.2], [0.1, 0.33, 0.2]),
+         run("AdamLSTM", 1, [0.2, 0.3, 0.2], [0.1, 0.32, 0.2])]  # fmt: skip
+BROKEN = [run("NAGLSTM", 0, [], [], diverged=True)]
+ALL = [*LSTM, *FAST, *SLOW, *ALIKE, *BROKEN]
+
+
+def test_summary_is_of_the_epoch_that_is_best_on_validation():
+    lstm, fast, slow, alike, broken = results(ALL)["summary"]
+    assert lstm["test"] == pytest.approx(0.32)  # of epoch 2 in both, not the last one's 0.9
+    assert lstm["test_sd"] == pytest.approx(0.04 / np.sqrt(2))
+    assert lstm["test_range"] == [0.30, 0.34]
+    assert lstm["best_validation"] == 0.4
+    # The mean curve of LSTM is at its best, 0.4, in epoch 2; that of MomentumLSTM in epoch 1.
+    reached = [row["epochs_to_lstm_best"] for row in (lstm, fast, slow, alike)]
+    assert reached == [2, 1, None, None]
+    assert (lstm["seconds_to_lstm_best"], fast["seconds_to_lstm_best"]) == (4.0, 4.0)
+    assert (broken["test"], broken["diverged"]) == (None, 1)
+    assert summary.best(results(ALL))["layer"] == "MomentumLSTM"
+
+
+def test_a_smaller_score_may_be_better():
+    lstm, fast, *_ = results([*LSTM, *FAST], larger_is_better=False)["summary"]
+    assert lstm["best_validation"] == pytest.approx(0.2)
+    assert fast["epochs_to_lstm_best"] is None
+
+
+def verdicts(found):
+    return claims.verdicts(found, claims_on(found["settings"]["task"]))
+
+
+def test_claims_are_seen_only_beyond_the_spread():
+    first, *rest = verdicts(results([*LSTM, *FAST, *SLOW, *ALIKE]))
+    assert first.startswith("- Nguyen et al. (2020), Tables 1 and 11")
+    assert "**It holds in part**: yes for MomentumLSTM" in first
+    assert "within the spread of seeds: AdamLSTM" in first
+    assert "the other way round: SRLSTM" in first
+    assert "LSTM has its best validation score after 2 epochs" in rest[0]
+    assert "Reached sooner by MomentumLSTM (1)" in rest[0]
+    assert "Never reached by SRLSTM" in rest[0]
+    (seen, *_) = verdicts(results([*LSTM, *FAST]))
+    end = "**It holds so far**: yes for MomentumLSTM; not run: AdamLSTM, RMSPropLSTM, SRLSTM."
+    assert seen.endswith(end)
+    claim = claims.Claim("One is better", ("MomentumLSTM",), ("LSTM",))
+    (seen, *_) = claims.verdicts(results([*LSTM, *FAST]), [claim])
+    assert seen == "- One is better. **It holds**, in all cases."
+    (against, *_) = verdicts(results([*LSTM, *SLOW]))
+    assert "**It does not hold here**: the other way round: SRLSTM." in against
+
+
+def test_layers_at_chance_are_told():
+    # Test losses at the best epoch: 1 and 2/3; accuracies 0.32 and 0.75.
+    chance = {"loss": 1.04, "accuracy": 0.32}
+    lines = verdicts(results([*LSTM, *FAST], constant=chance))
+    assert lines[-1].startswith("- Not distinguishable from a constant output (within 5%;")
+    assert lines[-1].endswith("its test loss 1.04, accuracy 0.320): LSTM.")
+    chance = {"loss": 0.6, "accuracy": 0.5}
+    (first, *_) = verdicts(results([*LSTM, *SLOW], constant=chance))
+    # Where neither learns, nothing is compared: that decides no claim.
+    assert "**Open**: both no better than a constant output: SRLSTM." in first
+    *_, both = verdicts(results([*LSTM, *SLOW], constant=chance))
+    assert both.endswith("LSTM, SRLSTM. Do not rank these layers.")
+    assert not any("constant" in line for line in verdicts(results([*LSTM, *FAST])))
+    unmeasured = results([*LSTM, *FAST])
+    del unmeasured["constant"]
+    unmeasured["settings"]["chance"] = {"loss": 1.04, "accuracy": 0.32}
+    assert claims.at_chance(unmeasured) == ["LSTM"]
+
+
+@pytest.mark.parametrize(
+    ("constant", "expected"),
+    [
+        ({"loss": 1.04, "accuracy": 0.32}, True),
+        ({"loss": 1.06, "accuracy": 0.32}, False),  # the loss is 6 % below
+        ({"loss": 1.04, "accuracy": 0.30}, False),  # the accuracy is 7 % above
+        ({"loss": 0.5, "accuracy": 0.30}, False),
+        ({"loss": 1.04}, True),
+        ({}, False),
+    ],
+)
+def test_at_chance_is_what_neither_loss_nor_score_has_left(constant, expected):
+    assert claims.at_chance(results(LSTM, constant=constant)) == ["LSTM"] * expected
+
+
+def test_of_one_seed_nothing_is_said_to_be_seen():
+    (first, *_) = verdicts(results([LSTM[0], FAST[0]]))
+    assert "**Open**: one seed only, so the spread is unknown: MomentumLSTM." in first
+    (first, *_) = verdicts(results([*LSTM, *FAST, SLOW[0]]))
+    assert "**It holds in part**: yes for MomentumLSTM; one seed" in first
+    (first, *_) = verdicts(results([*LSTM, *ALIKE, SLOW[0]]))
+    assert "**It does not hold here**: within the spread of seeds: AdamLSTM; one seed" in first
+
+
+def test_runs_that_go_on_are_told_so():
+    short = [{**one, "curve": one["curve"][:1], "best_epoch": 1} for one in SLOW]
+    begun = results([*LSTM, *short, *ALIKE[:1]])
+    line = verdicts(begun)[-1]
+    assert line.startswith("- LSTM has its best validation score after 2 epochs.")
+    assert line.endswith("Never reached by AdamLSTM. Not yet reached by SRLSTM.")
+    (lstm, slow, alike) = report.training(begun).splitlines()[-3:]
+    assert ("| 4 | 3 |" in lstm, "| 4 | 1 of 3 |" in slow, "| 4 | 3 |" in alike) == (True,) * 3
+    slow = report.training(results([*LSTM, SLOW[0], short[1]])).splitlines()[-1]
+    assert "| 4 | 1 to 3 of 3 |" in slow
+    cut = [{**one, "curve": one["curve"][:2]} for one in LSTM]
+    assert "- LSTM so far has its best validation score after 2 epochs." in verdicts(
+        results([*cut, *SLOW])
+    )[-1]  # fmt: skip
+    # A run that diverged is at its end.
+    assert "| 4 | 3 |" in report.training(results([*LSTM, *BROKEN])).splitlines()[-1]
+
+
+def test_layers_with_fewer_seeds_are_told():
+    assert "range of 2 seeds" in report.scores(results([*LSTM, *FAST]))
+    assert "range of 1 to 2 seeds" in report.scores(results([*LSTM, *FAST, SLOW[0]]))
+
+
+def test_report_sets_the_papers_numbers_beside_ours(tmp_path):
+    (tmp_path / "notes.md").write_text("A note by hand.")
+    text = report.write(results(ALL), tmp_path, "MNIST in small", claims=claims_on("mnist"))
+    scores = text.partition("## Which claims hold?")[0].splitlines()
+    rows = {line.split(" | ")[0]: line for line in scores if line.startswith("| ")}
+    assert "0.9904 ± 0.0004 (128 units)" in rows["| MomentumLSTM"]
+    assert "0.320 ± 0.028 | 0.300 to 0.340 | 2 (4 s)" in rows["| LSTM"]
+    assert "0.8516 (192 units)" in rows["| LSTM"]
+    assert "not reached" in rows["| SRLSTM"]
+    assert "diverged" in rows["| NAGLSTM"] and rows["| NAGLSTM"].count("| - |") > 0
+    assert "The best constant output scores 0.05 on test." in text and "A note by hand." in text
+    assert (tmp_path / "report.md").read_text() == text
+    for name in ("losses.png", "score.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG") and f"({name})" in text
+
+
+def test_curves_are_means_over_seeds():
+    figure = plots.score_figure(results([*LSTM, *FAST]), "title")
+    validation, test = figure.axes
+    drawn = {line.get_label(): line.get_ydata() for line in validation.lines}
+    np.testing.assert_allclose(drawn["LSTM"], [0.2, 0.4, 0.3])
+    tests = {line.get_label(): line.get_ydata() for line in test.lines}
+    np.testing.assert_allclose(tests["MomentumLSTM"], [0.5, 0.5, 0.75])
+    losses, tested = plots.losses_figure(results([*LSTM, *FAST]), "title").axes
+    np.testing.assert_allclose(losses.lines[0].get_ydata(), [1, 1 / 2, 1 / 3])
+    losses.set_ylim(0, 7)
+    assert tested.get_ylim() == (0, 7)  # one scale for both
+
+
+def test_few_layers_stand_out_and_the_title_is_the_finding():
+    names = [f"arm{n}" for n in range(7)]
+    runs = [run(name, 0, [0.1], [0.1 * n]) for n, name in enumerate(names)]
+    found = results([*runs, run("LSTM", 0, [0.1], [0.05])])
+    ends = plots.last_values(found, "accuracy")
+    assert plots.shown(list(ends)) == ["arm6", "arm5", "arm4", "arm3", "LSTM"]
+    assert plots.finding(found, "accuracy", ends) == (
+        "arm6 ends at a test accuracy of 0.6, LSTM at 0.05"
+    )
+    assert "the last, arm0, at 0" in plots.finding(
+        results(runs), "accuracy", plots.last_values(results(runs), "accuracy")
+    )
+    figure = plots.score_figure(found, "title")
+    _, test = figure.axes
+    colors = {line.get_label(): line.get_color() for line in test.lines}
+    assert colors["arm0"] == colors["arm2"] == "0.8" and colors["LSTM"] == "black"
+    assert len({colors[name] for name in ("arm6", "arm5", "arm4", "arm3")}) == 4
+    told = {text.get_text() for text in test.texts}
+    assert told == {"arm6", "arm5", "arm4", "arm3", "LSTM", "3 others", "constant output"}
+    heights = sorted(text.get_position()[1] for text in test.texts)
+    assert min(np.diff(heights)) > 0.07  # no name covers another
+
+
+def test_a_long_title_goes_on_in_the_next_line():
+    names = [f"a layer of a long name, number {n}, at 0.001" for n in range(3)]
+    title = plots.score_figure(
+        results([run(name, 0, [0.1], [0.1 * n]) for n, name in enumerate(names)]), "title"
+    ).get_suptitle()
+    assert max(map(len, title.split("\n"))) <= plots.TITLE_WIDTH
+    assert title.replace("\n", " ").count("number") == 2
+
+
+def test_a_picture_of_what_did_not_learn_says_so():
+    """Neither loss nor score is better than a constant output's."""
+    lost = results([run("GRU", 0, [0.1], [0.1])], constant={"accuracy": 0.1, "loss": 2.0})
+    title = plots.score_figure(lost, "title").get_suptitle()
+    assert title.startswith("No layer is distinguishable from a constant output\n")
+    assert "one seed" in title
+
+
+def test_heat_map_has_step_size_across_and_momentum_up():
+    """As the heat map of a search."""
+    budget = dataclasses.replace(budgets.SMALL["digits"], layer_name="MomentumLSTM")
+    setups = ablation.ablation_setups(budget, [0.0, 0.9], [0.1, 1.0, 2.0])
+    runs = []
+    for number, (name, setup) in enumerate(setups.items()):
+        (layer,) = setup.new_layers()
+        assert name == f"MomentumLSTM {layer.momentum:g} {layer.step_size:g}"
+        runs.append(run(name, 0, [0.1 * number], [0.1 * number]))
+        runs[-1]["setup"] |= {"class": "MomentumLSTM", "arguments": setup.arguments}
+    text, figures = ablation.heat_map(results(runs))
+    axes = figures["heat_map.png"].axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("step size", "momentum")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["0.1", "1", "2"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["0", "0.9"]
+    cells = np.asarray(axes.images[0].get_array())
+    np.testing.assert_allclose(cells, [[0, 0.2, 0.4], [0.1, 0.3, 0.5]])
+    assert "Best: MomentumLSTM 0.9 2, test accuracy 0.500" in text
+    told = "MomentumLSTM on mnist:\nbest with momentum 0.9 and step size 2"
+    assert axes.get_title() == told
+    for one in runs:
+        one |= {"curve": [], "test": None, "best_epoch": None, "diverged": True}
+    text, figures = ablation.heat_map(results(runs))
+    assert "All diverged." in text
+    axes = figures["heat_map.png"].axes[0]
+    assert {t.get_text() for t in axes.texts} == {"diverged"}
+    assert "every pair diverged" in axes.get_title()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("pmnist", "RMSPropLSTM"), [(0.9538, 0.0019, 256), (0.9432, 0.0043, 128)]),
+        (("mnist", "LSTM"), [(0.987, None, 128), (0.989, None, 256), (0.8516, None, 192)]),
+        (("timit", "MomentumDTRIV"), [(3.06, 0.09, 224), (1.17, 0.05, 322)]),
+        (("speech", "SRLSTM"), [(5.83, 0.10, 158), (8.21, 0.26, 120)]),
+        (("adding", "MCRM", "mcrm"), [(4.0e-6, None, 85)]),
+        (("adding", "LSTM", "momentumrnn"), [(0.162, None, 128)]),
+        (("copying", "NestedLSTM", "mcrm"), [(7.3e-5, None, 448)]),
+        (("characters", "GRU"), [(1.397, None, 1680)]),
+        (("words", "MomentumLSTM"), [(58.62, 0.22, (1150, 1150, 400))]),
+        (("digits", "LSTM"), []),
+        (("adding", "SimpleRNN", "momentumrnn"), []),
+    ],
+)
+def test_published_numbers_are_the_printed_ones(arguments, expected):
+    found = published(*arguments)
+    assert [(p.value, p.spread, p.units) for p in found] == expected
+    assert all("Table" in p.source or "Section" in p.source for p in found)
+
+
+def test_zero_one_losses_stand_by_their_columns():
+    found = {p.what: p.value for p in published("memory20", "SimpleRNN")}
+    assert found["biases"] == 8.0 and found["optimizer's momentum 0.995N"] == 0.00005
+    assert len(found) == 8
+
+
+# Command line
+
+
+def asked(*arguments):
+    parser = new_parser()
+    options = parser.parse_args(["adding", *arguments])
+    check(parser, options)
+    return options
+
+
+def test_small_budget_gives_every_layer_the_same_but_its_own_numbers():
+    small = ["samples=64", "held_out=8", "steps=20"]
+    arguments = ["--set", *small, "--units", "5", "AdamLSTM=4", "--epochs=3"]
+    found = comparison(asked(*arguments), "command")
+    assert list(found.setups)[:2] == ["LSTM", "MomentumLSTM"] and len(found.setups) == 10
+    assert {setup.batch_size for setup in found.setups.values()} == {32}
+    assert {setup.epochs for setup in found.setups.values()} == {3}
+    assert {str(setup.described()["optimizer"]) for setup in found.setups.values()} == {
+        "{'class': 'Adam', 'learning_rate': 0.002, 'global_clipnorm': 1.0}"
+    }
+    assert found.setups["AdamLSTM"].units == 4 and found.setups["MCRM"].units == 5
+    (adam,) = found.setups["AdamLSTM"].new_layers()
+    assert (adam.momentum, adam.step_size, adam.beta) == (0.6, 2.0, 0.999)
+    (restarted,) = found.setups["SRLSTM"].new_layers()
+    assert (restarted.restart_period, restarted.formulation) == (100, "released")
+    (nesterov,) = found.setups["NAGLSTM"].new_layers()
+    assert nesterov.step_size == 0.9  # no paper has one
+    default = comparison(asked(*arguments, "--numbers=default"), "command")
+    (adam,) = default.setups["AdamLSTM"].new_layers()
+    assert adam.beta == 0.99
+
+
+@pytest.mark.parametrize(("numbers", "beta"), [("paper", 0.999), ("default", 0.99)])
+def test_an_ablation_has_the_numbers_that_are_asked_for(numbers, beta):
+    small = ["samples=64", "held_out=8", "steps=20"]
+    grid = ["--momentum", "0.5", "--step-size", "0.3", f"--numbers={numbers}"]
+    arguments = ["--ablation", "--layers", "AdamLSTM", *grid, "--set", *small]
+    (setup,) = comparison(asked(*arguments), "command").setups.values()
+    (layer,) = setup.new_layers()
+    assert (layer.momentum, layer.step_size, layer.beta) == (0.5, 0.3, beta)
+
+
+def test_every_task_has_a_small_budget():
+    assert set(budgets.SMALL) == set(tasks.TASKS)
+    assert budgets.paper_numbers("words", {}, "LSTM") == {}
+    assert budgets.paper_numbers("digits", {"permute": True}, "AdamLSTM")["beta"] == 0.01
+    assert budgets.paper_numbers("speech", {}, "SRLSTM")["step_size"] == 0.1
+
+
+def test_paper_budget_is_the_recipes():
+    arguments = ["--budget=paper", "--set", "variant=mcrm", "steps=200", "samples=64"]
+    found = comparison(asked(*arguments), "command")
+    assert list(found.setups) == ["SimpleRNN", "GRU", "LSTM", "NestedLSTM", "MCRM"]
+    assert [setup.units for setup in found.setups.values()] == [308, 177, 153, 77, 85]
+    assert found.setups["MCRM"].epochs == 60
+    nested = found.setups["NestedLSTM"].optimizer
+    assert nested.global_clipnorm == 0.1
+    plain, _ = budgets.paper_setups("memory5", {}, ["SimpleRNN"], learning_rate=1e-4)
+    assert plain["SimpleRNN"].epochs == 500  # of 100 updates
+    described = json.loads(json.dumps(plain["SimpleRNN"].described()))
+    assert described["optimizer"]["momentum"]["class"] == "WarmConstant"
+    assert plain["SimpleRNN"].optimizer.nesterov is True
+    shared, options = budgets.paper_setups("adding", {}, ["AdamLSTM"])
+    assert options == {"variant": "momentumrnn", "steps": 750, "samples": 5000}
+    assert shared["AdamLSTM"].epochs == 12  # of 100 updates
+    with pytest.raises(ValueError, match="recipes for the same data"):
+        budgets.paper_setups("adding", {}, ["AdamLSTM", "MCRM"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["adding", "--layers", "FooLSTM"], "invalid choice: 'FooLSTM'"),
+        (["cifar"], "invalid choice: 'cifar'"),
+        (["adding", "--set", "steps"], "must be name=value. Received: steps"),
+        (["adding", "--units", "LSTM=0"], "must be a positive int. Received: 0"),
+        (["adding", "--layers", "GRU", "--units", "LSTM=3"], "not among the layers"),
+        (["adding", "--ablation", "--layers", "GRU"], "--ablation: takes one layer of"),
+        (["adding", "--budget=paper", "--batch-size=3"], "small budget alone"),
+        (["adding", "--budget=paper", "--numbers=default"], "--numbers: default is for the"),
+        (["adding", "--momentum", "0.0", "0.3", "0.6", "0.9"], "--momentum: is for --ablation"),
+        (["adding", "--step-size", "2"], "--step-size: is for --ablation"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit) as error:
+        main(arguments)
+    assert error.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["adding", "--set", "speed=3"], "options of adding are .*Received: speed=3"),
+        (["speech", "--set", "folder=no/such"], "`folder` must be an existing directory"),
+        (["adding", "--budget=paper", "--layers", "NAGLSTM"], "must name one recipe"),
+        (["digits", "--budget=paper"], "No paper has settings .*Received: task='digits'"),
+        (["adding", "--budget=paper", "--units", "3"], "No paper has settings"),
+    ],
+)
+def test_what_a_task_refuses_ends_the_command_and_writes_nothing(arguments, message, tmp_path):
+    with pytest.raises(SystemExit, match=message):
+        main([*arguments, f"--output={tmp_path / 'new'}"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_types_of_arguments():
+    assert assignment("data_dir=a/b") == ("data_dir", "a/b")
+    assert assignment("permute=True") == ("permute", True)
+    assert widths("32") == (None, 32) and widths("MCRM=85") == ("MCRM", 85)
+    assert widths("LSTM=400,200") == ("LSTM", (400, 200))
+
+
+def test_without_an_lstm_nothing_is_told_of_it():
+    with_it = report.scores(results(LSTM + FAST))
+    assert "epochs to LSTM's best" in with_it and "seconds of training" in with_it
+    without = report.scores(results(FAST))
+    assert "LSTM's best" not in without
+    head, rule, row = without.splitlines()[:3]
+    assert head.count("|") == rule.count("|") == row.count("|")
+
+
+def test_a_row_of_one_momentum_stands_beside_the_papers():
+    found = published("memory20", "SimpleRNN")
+    values = {
+        name: [result.value for result in report.of_column(found, name)]
+        for name in ("SimpleRNN 0.995N", "SimpleRNN 0.98M at 0.001", "SimpleRNN 0")
+    }
+    assert list(values.values()) == [[0.00005], [0.0017], [5.37]]
+    assert report.of_column(found, "SimpleRNN") == found
+
+
+def test_arguments_of_a_layer_are_told_in_words():
+    values = {
+        "units": {"a": 1},
+        "kernel_initializer": {"class_name": "a>Echo", "config": {"fan_in": 15}},
+        "momentum": {"class": "Warm", "momentum": 0.9, "steps": 3},
+        "rule": {
+            "class": "Scaled",
+            "velocity": {"module": "a", "class_name": "Learned", "config": {"per": "unit"}},
+        },
+        "class": "SGD",
+    }
+    assert report.listed(values) == (
+        "units {'a': 1}, kernel_initializer Echo (fan_in 15), "
+        "momentum Warm (momentum 0.9, steps 3), "
+        "rule Scaled (velocity Learned (per unit)), SGD"
+    )
+    assert report.listed({}) == "defaults"

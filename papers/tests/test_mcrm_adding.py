@@ -1,0 +1,106 @@
+"""Table 1 of Mohamed and Claudel (2018) on adding, as a comparison in turns."""
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="papers.experiments needs it")
+
+from matplotlib.figure import Figure
+from test_experiments import TOLD_OR_TRAINED, told_epoch
+from test_long_dependencies import same_curves
+
+from keras_momentum_rnn import rules
+from papers import mcrm_adding
+from papers.experiments import comparison, report, training
+from papers.same_sooner import RULE_LAYERS
+from papers.tasks import mohamed2018
+
+
+def test_layers_train_as_the_paper_says():
+    options = mcrm_adding.parse([])
+    found = mcrm_adding.comparison(options, "")
+    assert set(found.setups) == {*mohamed2018.LAYERS, "AdamLSTM", "RMSPropLSTM"}
+    units = dict(zip(mohamed2018.LAYERS, mohamed2018.UNITS["adding"]))
+    assert {name: setup.units for name, setup in found.setups.items()} == {
+        **units,
+        "AdamLSTM": 153,
+        "RMSPropLSTM": 153,
+    }
+    for name, setup in found.setups.items():
+        rate, clipnorm = (0.01, 0.1) if name == "NestedLSTM" else (1e-3, 0.5)
+        assert (setup.batch_size, setup.epochs) == (32, 60)
+        optimizer = setup.optimizer
+        assert float(optimizer.learning_rate) == pytest.approx(rate)
+        assert optimizer.global_clipnorm == clipnorm
+        (layer,) = setup.new_layers()
+        assert type(layer).__name__ == RULE_LAYERS.get(name, name)
+        assert layer.units == setup.units
+        if name in RULE_LAYERS:
+            assert isinstance(layer.cell.rule, rules.Identity)
+    assert -(-len(found.task.train) // 32) == 1563
+    # The report says whether the paper's best is.
+    assert ("MCRM",) in [claim.better for claim in found.claims]
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize(
+    ("rule", "expected"), [("Identity", "LSTM"), ("HeavyBall", "RuleLSTM"), (None, "RuleLSTM")]
+)
+def test_a_layer_without_a_rule_stands_beside_the_papers_plain_one(rule, expected):
+    arguments = {"rule": {"class": rule}} if rule else {}
+    setup = {"class": "RuleLSTM", "arguments": arguments}
+    results = {"runs": [{"layer": "mine", "setup": setup}]}
+    assert report.layer_class(results, "mine") == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trained", TOLD_OR_TRAINED)
+def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
+    command = ["--layers", "SimpleRNN", "LSTM", "--updates=1", "--epochs=5", "--seeds=2"]
+    command += ["--set", "steps=6", "held_out=20"]
+    order, original = [], training.train_epoch if trained else told_epoch
+
+    def noted(run, *rest):
+        order.append((run["seed"], run["layer"], len(run["curve"])))
+        if len(order) == 5 and kill:
+            raise KeyboardInterrupt
+        return original(run, *rest)
+
+    monkeypatch.setattr(training, "train_epoch", noted)
+    monkeypatch.setattr(comparison, "REPORT_EVERY", -1)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **named: Path(path).touch())
+    kill, parts = True, tmp_path / "parts"
+    with pytest.raises(SystemExit, match="Interrupted"):
+        mcrm_adding.main([*command, "--at-once=2", f"--output={parts}"])
+    simple, lstm = json.loads((parts / "results.json").read_text())["runs"]
+    assert (len(simple["curve"]), len(lstm["curve"])) == (2, 2)
+    text = (parts / "report.md").read_text()
+    assert "was run: 0.0%, 4 of 468,900 updates" in text.splitlines()[2]
+    assert "0 of 5 runs to their end." in text.splitlines()[2]
+    # They run as layers of this package, and are the paper's RNN and LSTM.
+    assert "0.165 (308 units)" in text and "0.001 (153 units)" in text
+    kill = False
+    found = mcrm_adding.main([*command, "--at-once=2", f"--output={parts}"])
+    assert order[:4] == [(0, name, n) for name in ("SimpleRNN", "LSTM") for n in (0, 1)]
+    assert [turn for turn in order[5:9]] == [
+        (0, name, n) for name in ("SimpleRNN", "LSTM") for n in (2, 3)
+    ]
+    # The last turn of a seed is what is left of its epochs; then the next seed begins.
+    assert order[9:12] == [(0, "SimpleRNN", 4), (0, "LSTM", 4), (1, "SimpleRNN", 0)]
+    assert not list(parts.glob("runs/*/state.npz"))
+    whole = mcrm_adding.main([*command, "--at-once=5", f"--output={tmp_path / 'whole'}"])
+    for run in whole["runs"]:
+        (same,) = [r for r in found["runs"] if (r["layer"], r["seed"]) == (
+            run["layer"], run["seed"])]  # fmt: skip
+        same_curves(same, run)
+        assert same["test"] == pytest.approx(run["test"]) and len(same["curve"]) == 5
+
+
+def test_the_example_is_a_script(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["mcrm_adding.py", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(mcrm_adding.__file__, run_name="__main__")
+    assert "--seeds" in capsys.readouterr().out
