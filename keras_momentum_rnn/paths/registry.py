@@ -13,8 +13,11 @@ ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
 # The names of recurrences: `RuleCell.recurrence_name`.
 RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nested_lstm")
 
-# A native kernel of more weights is no faster than the other paths.
-NATIVE_WEIGHTS = 2**21
+# With more weights than these the native kernel is no faster than the backend's own loop. They
+# then leave the second-level cache, which PyTorch's slow loop does not make up for.
+NATIVE_WEIGHTS = {"torch": 2**21, "jax": 2**19, "tensorflow": 2**19}
+# The weights of a nested memory, as multiples of the square of the units.
+MEMORY_WEIGHTS = {"nested_gru": 9, "nested_lstm": 12}
 
 
 def nothing_else(call):
@@ -136,11 +139,13 @@ DRIVEN = "the drive of all times, then a fused kernel"
 
 def unfit(call):
     """Return the reasons why the native kernel would not run, or be slow."""
+    weights = (call.features + call.units) * call.drive_width
+    weights += MEMORY_WEIGHTS.get(call.recurrence, 0) * call.units**2
     return [
         (call.use_cudnn is True, "use_cudnn=True"),
         (call.native_absence is not None, f"no native kernel: {call.native_absence}"),
         (
-            (call.features + call.units) * call.drive_width > NATIVE_WEIGHTS,
+            weights > NATIVE_WEIGHTS[call.backend],
             "the native kernel is slow for so many weights",
         ),
         (call.dropout == "gates", "each gate has a dropout mask of its own"),
@@ -163,7 +168,7 @@ NATIVE = Kernel(
     "rule and recurrence in one loop, compiled by Numba",
     devices=("cpu",),
     dtypes=("float32",),
-    recurrences=("lstm", "gru", "elman", "modrelu", "nested_gru", "nested_lstm"),
+    recurrences=("lstm", "gru", "elman", "modrelu", *MEMORY_WEIGHTS),
     rule_kinds=("none", *LINEAR_OR_SCALED),
     learned_rules="constant",
     transforms=False,
