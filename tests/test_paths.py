@@ -285,7 +285,8 @@ def test_half_precision_around_the_layer(layer_class, rule, device):
     with torch.autocast("cpu", torch.bfloat16):
         actual = layer(x, initial_state=states)
         actual.float().sum().backward()
-    assert_close(array(actual.float()), expected, tolerance=3e-2)
+    # In the loop over steps the products with h are in half precision, too.
+    assert_close(array(actual.float()), expected, 3e-2 if device == "native" else 1e-1)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2, 6), (3, 5), (2, 5, 1), (10,)])
