@@ -129,7 +129,7 @@ def test_numbers_that_a_float32_cannot_hold_are_refused(layer, numbers):
 @pytest.mark.parametrize("layer", [kmr.AdamLSTM, kmr.RMSPropRNN], ids=lambda c: c.__name__)
 @pytest.mark.parametrize("step_size", [1e-30, 1e30])
 def test_extreme_step_sizes_are_computed_as_they_are(layer, step_size):
-    """The squares in a gradient by hand would leave float32."""
+    """The squares in the gradient of the native kernel would leave float32."""
     layer = layer(4, step_size=step_size, return_state=True)
     x = np.ones((1, 3, 2), "float32")
     _, *states = layer(x)

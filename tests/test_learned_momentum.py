@@ -21,7 +21,7 @@ import keras_momentum_rnn as kmr
 import keras_momentum_rnn.convert
 from keras_momentum_rnn import diagnostics, rules
 from keras_momentum_rnn.paths.filtered import CHUNK
-from keras_momentum_rnn.paths.native.ready import SWITCH
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 PER = ("scalar", "gate", "unit")
 LAYERS = {
@@ -184,9 +184,6 @@ def device(request, monkeypatch):
         monkeypatch.setenv(SWITCH, "0")
     seen = "gpu" if request.param == "gpu" else "cpu"
     monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: seen)
-    if BACKEND == "torch":
-        for name in ("CHUNK_SIZE", "CHUNK_ROWS"):
-            monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_gradient.{name}", 24)
     return request.param
 
 
@@ -257,8 +254,8 @@ def path_of(device, name, per, slots):
     if BACKEND == "torch":
         if filterable:
             return "fused"
-        on_gpu = device == "gpu" and name in FUSED
-        return "drive" if on_gpu else "custom_gradient"
+        if device == "gpu" and name in FUSED:
+            return "drive"
     if device == "gpu" and name in ("LSTM", "GRU"):
         if filterable:
             return "fused"
@@ -301,7 +298,7 @@ def test_numbers_that_differ_need_not_be_learned(device):
     x = normal(np.random.default_rng(0), 2, TIME, 2)
     layer = kmr.RuleRNN(5, rule=Comb(), return_sequences=True)
     layer.build(x.shape)
-    on_torch = {"gpu": "drive", "cpu": "custom_gradient", "native": "native"}
+    on_torch = {"gpu": "drive", "cpu": "step", "native": "native"}
     assert layer.plan().path == (on_torch[device] if BACKEND == "torch" else "step")
     expected = run(layer, x)[0]
     layer.use_cudnn = False
@@ -310,31 +307,28 @@ def test_numbers_that_differ_need_not_be_learned(device):
     assert kmr.RuleRNN(5, rule=Drifting()).plan(features=2).path == "step"
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has gradients by hand of its own")
-@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("device", ["native"], indirect=True)
 def test_second_derivatives_are_those_of_the_steps(device):
     import torch
 
-    dtype = "float32" if device == "native" else "float64"
-    layers, found = pair("GRU", "unit", dtype), []
+    layers, found = pair("GRU", "unit"), []
     rng = np.random.default_rng(1)
     x, cotangent = normal(rng, 3, TIME, 2), torch.tensor(normal(rng, 3, TIME, 5))
     weights = [[w.value for w in layer.trainable_weights] for layer in layers]
-    path = "native" if device == "native" else "custom_gradient"
-    assert layers[0].plan(slots=True, training=True).path == path
-    cast = getattr(torch, dtype)
-    states = [torch.tensor(normal(rng, 3, size)).to(cast) for size in layers[0].state_size]
+    assert layers[0].plan(slots=True, training=True).path == "native"
+    states = [torch.tensor(normal(rng, 3, size)) for size in layers[0].state_size]
     for layer, values in zip(layers, weights):
-        outputs = layer(torch.tensor(x).to(cast), initial_state=states)[0]
+        outputs = layer(torch.tensor(x), initial_state=states)[0]
         first = torch.autograd.grad((outputs * cotangent).sum(), values, create_graph=True)
         penalty = sum((g * g).sum() for g in first)
         found.append([g.numpy() for g in torch.autograd.grad(penalty, values)])
     for actual, expected in zip(*found, strict=True):
-        assert_close(actual, expected, 1e-3 if device == "native" else 1e-10)
+        assert_close(actual, expected, 1e-3)
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has gradients by hand of its own")
-@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("device", ["native"], indirect=True)
 def test_gradients_of_many_results_at_once(device):
     import torch
 

@@ -1,15 +1,19 @@
-"""Vectors of 16 float32 for Numba, and the tile of a matrix product made of them.
+"""Vectors of 16 float32 for Numba, and what the kernel makes of them.
 
-LLVM turns such a vector into one AVX-512 register, two of AVX2 or four of NEON. Numba's own
-loops over arrays are not enough: LLVM cannot know that arrays do not overlap, and keeps no
-tile of a product in registers.
+In order: the vectors, moves between arrays, sigmoid and tanh, and products of matrices.
+
+LLVM turns a vector into one AVX-512 register, two of AVX2 or four of NEON. Numba's own loops
+over arrays are not enough: LLVM cannot know that arrays do not overlap, and keeps no tile of
+a product in registers.
 """
 
 import operator
 from itertools import chain, product
 
+import llvmlite.binding
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
@@ -17,7 +21,8 @@ WIDTH = 16
 # The sizes of tiles. The largest fills the registers: 32 of AVX-512, which hold a vector each.
 TILE_ROWS, TILE_VECTORS = range(1, 7), (1, 2, 4)
 FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
-# A sum may be taken in another order and a product joined to it. NaN and infinity stay.
+# A sum may be taken in another order and a product joined to it. A quotient or a root may be an
+# estimate that is then corrected, which makes NaN of infinity: see `inverse_root`.
 FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
 
 
@@ -139,9 +144,28 @@ def by_llvm(name, count):
 
 add, subtract = of_two("fadd"), of_two("fsub")
 multiply, divide = of_two("fmul"), of_two("fdiv")
-square_root = by_llvm(f"llvm.sqrt.v{WIDTH}f32", 1)
 multiply_add = by_llvm(f"llvm.fma.v{WIDTH}f32", 3)
 absolute = by_llvm(f"llvm.fabs.v{WIDTH}f32", 1)
+
+
+@intrinsic
+def inverse_root(typing_context, x):
+    """Return 1 / sqrt(x), of infinity 0.
+
+    The correction of an estimate multiplies x by it: infinity times 0.
+    """
+
+    def code(context, builder, signature, arguments):
+        (x,) = arguments
+        root = llvm_function(builder, f"llvm.sqrt.v{WIDTH}f32", 1)
+        root = builder.call(root, arguments, fastmath=FLAGS)
+        one = spread(builder, ir.Constant(ir.FloatType(), 1))
+        inverse = builder.fdiv(one, root, flags=FLAGS)
+        infinity = spread(builder, ir.Constant(ir.FloatType(), float("inf")))
+        is_infinite = builder.fcmp_ordered("==", x, infinity)
+        return builder.select(is_infinite, ir.Constant(FLOATS, None), inverse)
+
+    return vector(vector), code
 
 
 @intrinsic
@@ -195,6 +219,92 @@ overload_operator(operator.add, add)
 overload_operator(operator.sub, subtract)
 overload_operator(operator.mul, multiply)
 overload_operator(operator.truediv, divide)
+
+
+# Moves between flat arrays
+
+ZERO, HALF, ONE, TWO = np.float32(0), np.float32(0.5), np.float32(1), np.float32(2)
+
+
+@njit(forceinline=True)
+def copy(target, i, source, j, width):
+    """Copy `width` numbers, a multiple of 16."""
+    for k in range(0, width, WIDTH):
+        store(target, i + k, load(source, j + k))
+
+
+@njit(forceinline=True)
+def copy_ragged(target, i, source, j, width):
+    """As `copy`, where the width need not be a multiple of 16."""
+    whole = width // WIDTH * WIDTH
+    copy(target, i, source, j, whole)
+    for k in range(whole, width):
+        target[i + k] = source[j + k]
+
+
+@njit(forceinline=True)
+def clear(target, i, width):
+    for k in range(0, width, WIDTH):
+        store(target, i + k, splat(ZERO))
+
+
+@njit(forceinline=True)
+def add_to(target, i, source, j, width):
+    for k in range(0, width, WIDTH):
+        store(target, i + k, load(target, i + k) + load(source, j + k))
+
+
+# Sigmoid and tanh, to about 1e-7
+
+# From here on tanh is 1: exactly, so that a saturated gate of an LSTM neither adds to its
+# memory nor takes from it. In float64 tanh is 1 - 2.3e-7 here.
+BOUND = np.float32(7.99881172180175781)
+# The quotient of two polynomials in x^2 that Eigen and XLA use.
+ABOVE = tuple(
+    np.float32(c)
+    for c in (
+        -2.76076847742355e-16,
+        2.00018790482477e-13,
+        -8.60467152213735e-11,
+        5.12229709037114e-08,
+        1.48572235717979e-05,
+        6.37261928875436e-04,
+        4.89352455891786e-03,
+    )
+)
+BELOW = tuple(
+    np.float32(c)
+    for c in (
+        1.19825839466702e-06,
+        1.18534705686654e-04,
+        2.26843463243900e-03,
+        4.89352518554385e-03,
+    )
+)
+
+
+@njit(forceinline=True)
+def tanh(whole):
+    x = clip(whole, splat(-BOUND), splat(BOUND))
+    y = x * x
+    above = splat(ABOVE[0])
+    above = multiply_add(above, y, splat(ABOVE[1]))
+    above = multiply_add(above, y, splat(ABOVE[2]))
+    above = multiply_add(above, y, splat(ABOVE[3]))
+    above = multiply_add(above, y, splat(ABOVE[4]))
+    above = multiply_add(above, y, splat(ABOVE[5]))
+    above = multiply_add(above, y, splat(ABOVE[6]))
+    below = splat(BELOW[0])
+    below = multiply_add(below, y, splat(BELOW[1]))
+    below = multiply_add(below, y, splat(BELOW[2]))
+    below = multiply_add(below, y, splat(BELOW[3]))
+    return saturated(clip(x * above / below, splat(-ONE), splat(ONE)), whole, splat(BOUND))
+
+
+@njit(forceinline=True)
+def sigmoid(x):
+    half = splat(HALF)
+    return multiply_add(half, tanh(half * x), half)
 
 
 # Products
@@ -268,3 +378,69 @@ def tile_of(builder, rows, vectors, out, left, right, inner):
                 builder.store(value, total)
     for total, pointer in zip(chain(*sums), chain(*outs)):
         stored(builder, pointer, builder.load(total))
+
+
+ROWS = TILE_ROWS[-1]
+# The widest panel, in vectors: a register of AVX2 holds half of one, of NEON a quarter.
+VECTORS = 4 if llvmlite.binding.get_host_cpu_features().get("avx512f") else 1
+
+
+@njit
+def panel_width(columns):
+    """Return how many vectors the next panel of so many columns has: a power of 2."""
+    vectors = VECTORS
+    while vectors * WIDTH > columns:
+        vectors //= 2
+    return vectors
+
+
+@njit
+def add_tiles(C, c, c_row, A, a, a_row, a_column, P, p, p_row, rows, inner, vectors):
+    """Add to a panel of C, `rows` by `vectors`, in tiles of alike height."""
+    blocks = -(-rows // ROWS)
+    small, larger = rows // blocks, rows % blocks
+    row = 0
+    for block in range(blocks):
+        count = small + 1 if block < larger else small
+        tile(
+            count, vectors, C, c + row * c_row, c_row,
+            A, a + row * a_row, a_row, a_column, P, p, p_row, inner,
+        )  # fmt: skip
+        row += count
+
+
+@njit
+def add_packed_product(C, c, c_row, A, a, a_row, P, rows, columns, inner):
+    """C += A P: rows of A and C so far apart, P `packed`, its columns a multiple of 16."""
+    column = 0
+    while rows and column < columns:
+        vectors = panel_width(columns - column)
+        add_tiles(
+            C, c + column, c_row, A, a, a_row, 1,
+            P, column * inner, vectors * WIDTH, rows, inner, vectors,
+        )  # fmt: skip
+        column += vectors * WIDTH
+
+
+@njit
+def add_product(C, c_row, A, a_row, P, p_row, rows, columns, inner):
+    """C += A' P, A' the transpose of A, the columns of P a multiple of 16."""
+    column = 0
+    while rows and column < columns:
+        vectors = panel_width(columns - column)
+        add_tiles(C, column, c_row, A, 0, 1, a_row, P, column, p_row, rows, inner, vectors)
+        column += vectors * WIDTH
+
+
+def packed(matrix):
+    """Return a matrix, its columns a multiple of 16, as flat panels that are read in order."""
+    inner, columns = matrix.shape
+    panels, column = [], 0
+    while column < columns:
+        width = panel_width.py_func(columns - column) * WIDTH
+        # As many panels of this width as fit stand side by side.
+        count = (columns - column) // width
+        part = matrix[:, column : column + count * width].reshape(inner, count, width)
+        panels.append(part.swapaxes(0, 1).reshape(-1))
+        column += count * width
+    return np.concatenate(panels) if panels else np.zeros(0, np.float32)
