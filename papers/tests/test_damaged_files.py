@@ -8,13 +8,11 @@ chooses the damage. Files of two commands that write at once are in `test_resumi
 import contextlib
 import io
 import json
-import math
 import os
 import shutil
 import tempfile
 import time
 import warnings
-import zipfile
 from pathlib import Path
 
 import keras
@@ -26,13 +24,10 @@ from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 from test_experiments import COMMAND, quick, read
 
 pytest.importorskip("matplotlib", reason="papers.experiments needs it")
-pytest.importorskip("keras_tuner", reason="a search needs it")
 
 from matplotlib.figure import Figure
-from tuning_cases import numbers, search
 
 from keras_momentum_rnn import atomic_files
-from keras_momentum_rnn.tuning import load_results
 from papers.experiments import runner, training
 from papers.reproduce import main
 
@@ -263,158 +258,7 @@ def odd(schema):
     return schema != runner.SCHEMA
 
 
-# A search
-
-
-@pytest.fixture(scope="module")
-def interrupted(tmp_path_factory):
-    """The folder of a Hyperband search that was interrupted while trials go on from others."""
-    folder = tmp_path_factory.mktemp("search")
-
-    def interrupt():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        search(folder, {3: interrupt}, **OPTIONS)
-    return folder, search(tmp_path_factory.mktemp("whole"), **OPTIONS)
-
-
-OPTIONS = {"strategy": "hyperband", "max_trials": None, "epochs": 3}
-
-
-def files_of_a_search(folder):
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-
-
-@contextlib.contextmanager
-def damaged_search(data, original):
-    """Yield a copy of a search's folder, which of its files is damaged, and what that lost."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = shutil.copytree(original, Path(place) / "search")
-        name = data.draw(st.sampled_from(files_of_a_search(folder)))
-        yield folder, name, damage(data, folder / name)
-
-
-@few_and_many(5, 60)
-def test_files_of_a_search(interrupted, count):
-    with_examples(count, lambda data: check_search(interrupted, data))
-
-
-def check_search(interrupted, data):
-    stopped, whole = interrupted
-    with damaged_search(data, stopped) as (folder, name, lost):
-        damaged = (folder / name).read_bytes()
-        with told(folder / name) as said:
-            results = search(folder, **OPTIONS)
-        if said.refused:
-            assert name == "search.json"
-            assert (folder / name).read_bytes() == damaged
-            return
-        assert not (lost and name == "search.json")
-        if name == "search.json":
-            return  # a value that may stand there
-        # Of a trial that began anew the weights are others, its hyperparameters are not.
-        assert [row.status for row in results.rows] == ["COMPLETED"] * len(whole.rows)
-        for row, expected in zip(results.rows, whole.rows, strict=True):
-            assert plain(row.values) == plain(expected.values)
-        assert math.isfinite(results.best.score)
-        if (folder / "best.keras").exists():
-            assert results.best_model()
-        else:
-            assert "has no complete weights, so best.keras was not updated" in said.text()
-
-
-def plain(values):
-    return {name: value for name, value in values.items() if not name.startswith("tuner/")}
-
-
-@pytest.fixture(scope="module")
-def searched(tmp_path_factory):
-    """The folder of a search that ended."""
-    folder = tmp_path_factory.mktemp("searched")
-    return folder, search(folder, max_trials=3)
-
-
-@few_and_many(5, 60)
-def test_files_of_a_search_that_ended(searched, count):
-    """Read again by `load_results` and by the command, which has nothing more to train."""
-    with_examples(count, lambda data: check_ended_search(searched, data))
-
-
-def check_ended_search(searched, data):
-    ended, whole = searched
-    with damaged_search(data, ended) as (folder, name, lost):
-        with told(folder / name) as said:
-            results = load_results(folder)
-        if said.refused:
-            assert name == "search.json"
-            return
-        with told(folder / name) as said:
-            repeated = search(folder, max_trials=3)
-        if name == "search.json":
-            assert not lost
-            return
-        assert not said.refused
-        assert numbers(results) == numbers(repeated) == numbers(whole)
-        assert repeated.best.score == pytest.approx(whole.best.score, rel=1e-5)
-        assert repeated.best_model()
-
-
 # One by one
-
-
-def test_a_trial_that_would_go_on_from_damaged_weights_begins_anew(interrupted, tmp_path):
-    folder = shutil.copytree(interrupted[0], tmp_path / "search")
-    for weights in folder.rglob("checkpoint.weights.h5"):
-        weights.write_bytes(b"no weights")
-    with pytest.warns(
-        UserWarning, match=r"trial_000. has no complete weights: .* starts again"
-    ):
-        results = search(folder, **OPTIONS)
-    assert {row.status for row in results.rows} == {"COMPLETED"}
-    assert [len(row.scores) for row in results.rows] == [1] * len(interrupted[1].rows)
-
-
-@pytest.mark.each_backend
-def test_a_damaged_checkpoint_of_the_best_trial_is_told(searched, tmp_path):
-    folder = shutil.copytree(searched[0], tmp_path / "search")
-    best = searched[1].best.trial
-    (folder / f"trials/trial_{best}/checkpoint.weights.h5").write_bytes(b"")
-    before = (folder / "best.keras").read_bytes()
-    with pytest.warns(
-        UserWarning, match=f"trial_{best} has no complete weights, so best.keras"
-    ):
-        results = search(folder, max_trials=3)
-    assert results.best == searched[1].best
-    assert (folder / "best.keras").read_bytes() == before
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-50])
-
-
-def flip(path):
-    content = bytearray(path.read_bytes())
-    with zipfile.ZipFile(path) as file:
-        place = file.getinfo("model.weights.h5").header_offset + 2000
-    content[place] ^= 0xFF
-    path.write_bytes(content)
-
-
-def without_weights(path):
-    with zipfile.ZipFile(path) as file:
-        config = file.read("config.json")
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("config.json", config)
-
-
-@pytest.mark.parametrize("harm", [cut, flip, without_weights, Path.unlink])
-def test_a_damaged_best_model_is_named(harm, searched, tmp_path):
-    folder = shutil.copytree(searched[0], tmp_path / "search")
-    harm(folder / "best.keras")
-    with pytest.raises(ValueError, match=r"best\.keras is not a complete .* repeat the search"):
-        load_results(folder).best_model()
-    search(folder, max_trials=3).best_model()
 
 
 def test_a_link_to_results_stays_one(compared, tmp_path, monkeypatch):
