@@ -16,9 +16,10 @@ from tuning_cases import STRATEGIES, Scripted, fail, images, numbers, scores, se
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
 import keras_tuner
+from keras_tuner.engine.trial import Trial
 
 from keras_momentum_rnn.atomic_files import write_sealed
-from keras_momentum_rnn.tuning import MomentumHyperModel, load_results, state
+from keras_momentum_rnn.tuning import MomentumHyperModel, executions, load_results, state
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
 from keras_momentum_rnn.tuning.settings import described, differences, settings_of
 
@@ -94,12 +95,20 @@ def test_an_error_of_the_machine_stops_the_search_and_costs_no_trial(error, tmp_
     assert numbers(search(tmp_path / "broken")) == numbers(whole)
 
 
-def test_a_full_disk_at_the_end_of_a_trial_costs_it_alone(tmp_path, monkeypatch):
-    def full(*arguments):
-        raise FULL
+@pytest.mark.parametrize("place", [state, executions, Trial], ids=["state", "record", "trial"])
+def test_a_disk_that_was_full_at_the_end_of_a_trial_costs_it_alone(
+    place, tmp_path, monkeypatch
+):
+    name = "save" if place is Trial else "write_sealed"
+    original, errors = getattr(place, name), [FULL]
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
-        search(tmp_path / "broken", {2: lambda: patch.setattr(state, "write_sealed", full)})
+    def full_once(*arguments):
+        if errors:
+            raise errors.pop()
+        return original(*arguments)
+
+    with pytest.raises(OSError, match="No space left"):
+        search(tmp_path / "broken", {2: lambda: monkeypatch.setattr(place, name, full_once)})
     assert len(load_results(tmp_path / "broken").rows) == 2
     assert numbers(search(tmp_path / "broken")) == numbers(search(tmp_path / "whole"))
 

@@ -138,9 +138,10 @@ def test_a_worker_goes_on_with_its_trial_though_the_chief_was_started_again(chie
     first = chief()
     mine, other = (first.create_trial(name) for name in ("worker0", "worker1"))
     report(first, other)
+    first.update_trial(mine.trial_id, {"score": 0.5})
     again = chief()
     assert again.create_trial("worker0").trial_id == mine.trial_id
-    report(again, mine)
+    again.end_trial(Trial(mine.hyperparameters, mine.trial_id, "COMPLETED"))
     assert again.create_trial("worker1").trial_id == "2"
     assert again.end_order == [other.trial_id, mine.trial_id]
 
@@ -267,6 +268,20 @@ def test_a_chief_that_is_gone_is_told(tmp_path, variables, monkeypatch, capsys):
         )
         with pytest.raises(RuntimeError, match="worker0 ends: the chief at"):
             search(tmp_path)
+
+
+def test_a_call_that_the_end_of_the_chief_cut_off_is_made_again(chief, monkeypatch):
+    cut_off = grpc.RpcError()
+    cut_off.code = lambda: grpc.StatusCode.UNAVAILABLE
+    oracle = chief()
+    client = mock.Mock(get_space=oracle.get_space)
+    client.get_trial.side_effect = [cut_off, cut_off, "trial"]
+    monkeypatch.setattr(roles, "await_chief", lambda: None)
+    name = oracle.get_space().get(state.ID)
+    assert roles.Line(client, name, "folder").get_trial("0") == "trial"
+    client.get_trial.side_effect = [cut_off]
+    with pytest.raises(ValueError, match="serves another search than directory='folder'"):
+        roles.Line(client, "another", "folder").get_trial("0")
 
 
 def test_trials_arrive_at_a_worker_with_their_values():

@@ -49,11 +49,7 @@ class Tuner(keras_tuner.Tuner):
         except FatalError:
             raise
         except Exception as error:
-            if cause := machine_error(error):
-                raise MachineError(
-                    f"{one_line(cause)}. Trial {trial.trial_id} is not recorded. Mend this, "
-                    "and repeat the call to resume."
-                ) from error
+            stop_if_of_machine(error)
             self.hypermodel.record["error"] = one_line(error)
             self.check()
             raise
@@ -73,16 +69,19 @@ class Tuner(keras_tuner.Tuner):
             raise
 
 
-def machine_error(error):
-    """Return an error, or what it was raised from, if it is the machine's, and else None.
+def stop_if_of_machine(error):
+    """Raise a `MachineError` if an error, or what it was raised from, is the machine's.
 
     A lack of memory is the trial's: a smaller model may fit.
     """
-    while error is not None:
-        if isinstance(error, OSError) or any(text in str(error) for text in DISK):
-            return error
-        error = error.__cause__
-    return None
+    cause = error
+    while cause is not None:
+        if isinstance(cause, OSError) or any(text in str(cause) for text in DISK):
+            raise MachineError(
+                f"{one_line(cause)}. The trial is not recorded. Mend this, and repeat the call "
+                "to resume."
+            ) from error
+        cause = cause.__cause__
 
 
 def one_line(error):

@@ -6,6 +6,7 @@ import threading
 
 import keras_tuner
 
+from keras_momentum_rnn.tuning.executions import stop_if_of_machine
 from keras_momentum_rnn.tuning.first_trials import completed
 
 
@@ -14,8 +15,8 @@ class Oracle:
 
     `first` holds trials to start with. They replace the values, not the trial, that the
     oracle would have begun with, so that its own accounts (Hyperband's brackets) stay whole.
-    `on_change` is called with each trial that begins or ends, in the process that chooses
-    them. `error` is one that ended a call of a worker.
+    `on_change` is called with each trial that begins, gets a score or ends, in the process that
+    chooses them. `error` is one that ended a call of a worker.
     """
 
     first = ()
@@ -50,7 +51,9 @@ class Oracle:
         if trial_id in self.end_order:
             return self.trials[trial_id]
         with self.noting_errors():
-            return super().update_trial(trial_id, metrics, step)
+            trial = super().update_trial(trial_id, metrics, step)
+            self.on_change(trial)  # or a chief that is started again lacks the score
+            return trial
 
     @keras_tuner.synchronized
     def end_trial(self, trial):
@@ -67,6 +70,7 @@ class Oracle:
         except Exception as error:
             if threading.current_thread() is not threading.main_thread():
                 self.error = error
+            stop_if_of_machine(error)  # which keras-tuner would take for the trial's
             raise
 
 

@@ -1,6 +1,7 @@
 """Which part this process has in a search: the only one, the chief or a worker."""
 
 import contextlib
+import functools
 import os
 import socket
 import sys
@@ -96,7 +97,8 @@ def work(make_tuner, directory, fit):
     try:
         with quiet():
             tuner = make_tuner()
-            tuner.check = lambda: check_chief(tuner.oracle, stored["id"], directory)
+            tuner.oracle = Line(tuner.oracle, stored["id"], directory)
+            tuner.check = tuner.oracle.check
             tuner.check()
             tuner.search(**fit)
     except grpc.RpcError as error:
@@ -122,11 +124,39 @@ def await_chief():
         time.sleep(1)
 
 
-def check_chief(oracle, name, directory):
-    """Refuse a chief that serves another search than that of the name `name`."""
-    await_chief()
-    if name not in [hp.value for hp in oracle.get_space().space if hp.name == state.ID]:
-        raise keras_tuner.errors.FatalValueError(
-            f"Give each search a port of its own in `{PORT}`. The chief at this one serves "
-            f"another search than directory={str(directory)!r}"
-        )
+class Line:
+    """A worker's line to its chief: a call that the chief's end cut off is made to the next.
+
+    Args:
+        client: `OracleClient` of keras-tuner.
+        search: name of the search, from its search.json.
+        directory: that of `tune`.
+    """
+
+    def __init__(self, client, search, directory):
+        self.client, self.search, self.directory = client, search, directory
+
+    def __getattr__(self, name):
+        found = getattr(self.client, name)
+        return functools.partial(self.call, found) if callable(found) else found
+
+    def call(self, function, *args, **kwargs):
+        import grpc
+
+        while True:
+            try:
+                return function(*args, **kwargs)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise
+            self.check()
+
+    def check(self):
+        """Wait for the chief, and refuse one that serves another search."""
+        await_chief()
+        space = self.call(self.client.get_space).space
+        if self.search not in [hp.value for hp in space if hp.name == state.ID]:
+            raise keras_tuner.errors.FatalValueError(
+                f"Give each search a port of its own in `{PORT}`. The chief at this one serves "
+                f"another search than directory={str(self.directory)!r}"
+            )
