@@ -238,7 +238,7 @@ def test_a_port_where_another_chief_listens_is_refused(variables, tmp_path):
 def test_a_worker_takes_no_trial_of_another_search(tmp_path, variables, monkeypatch):
     made = [keras_tuner.oracles.RandomSearchOracle() for _ in range(3)]
     for oracle, name in zip(made, ("mine", "other")):
-        search(tmp_path / name, max_trials=1)
+        search(tmp_path / name)
         state.restore(oracle, state.load(tmp_path / name))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         variables(PORT=str(listening.getsockname()[1]))
@@ -249,8 +249,10 @@ def test_a_worker_takes_no_trial_of_another_search(tmp_path, variables, monkeypa
             with pytest.raises(expected, match=r"^0$|The chief at this one serves"):
                 search(tmp_path / "mine")
             assert tuner.search.called == (oracle is made[0])
-        with pytest.raises(ValueError, match="`directory` must be that of a search"):
+        with pytest.raises(ValueError, match="`directory` must be that of the chief"):
             search(tmp_path / "empty")
+        with pytest.raises(ValueError, match="batch_size: nothing there, 8 now"):
+            search(tmp_path / "mine", batch_size=8)
     assert not (tmp_path / "empty").exists()
 
 

@@ -88,12 +88,17 @@ def serve(tuner):
         raise oracle.error
 
 
-def work(make_tuner, directory, fit):
+def work(make_tuner, directory, settings, fit):
     """Train the trials that the chief gives, and end the process."""
     import grpc
 
     await_chief()
-    stored = state.load(directory)
+    if not (directory / "search.json").exists():
+        raise ValueError(
+            "`directory` must be that of the chief, on a disk that both see. "
+            f"Received: directory={str(directory)!r}"
+        )
+    stored = state.same(directory, settings)
     try:
         with quiet():
             tuner = make_tuner()

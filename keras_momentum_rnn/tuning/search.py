@@ -155,7 +155,7 @@ def tune(
     (directory / state.PROJECT / f"{roles.tuner_id()}.json").unlink(missing_ok=True)
     fit["verbose"] = 0
     if part == "worker":
-        roles.work(make_tuner, directory, fit)
+        roles.work(make_tuner, directory, settings, fit)
     with state.claimed(directory, settings, overwrite) as stored:
         tuner = make_tuner()
         state.restore(oracle, stored)

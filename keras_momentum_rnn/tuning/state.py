@@ -61,6 +61,15 @@ def claim(directory, settings, overwrite):
         begun = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
         write_sealed(path, begun)
     remove_abandoned(directory)
+    return same(directory, settings)
+
+
+def same(directory, settings):
+    """Return what search.json holds, of a search with these settings.
+
+    Raises:
+        ValueError: if it is missing or damaged, or of another search.
+    """
     stored = load(directory)
     if different := differences(stored["settings"], settings):
         raise ValueError(
