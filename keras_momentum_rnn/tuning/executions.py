@@ -72,7 +72,9 @@ class Tuner(keras_tuner.Tuner):
 def stop_if_of_machine(error):
     """Raise a `MachineError` if an error, or what it was raised from, is the machine's.
 
-    A lack of memory is the trial's: a smaller model may fit.
+    keras-tuner would record the trial as failed for good:
+    `test_an_error_of_the_machine_stops_the_search_and_costs_no_trial`. A lack of memory is the
+    trial's: a smaller model may fit.
     """
     cause = error
     while cause is not None:
@@ -141,7 +143,8 @@ class Executions(keras_tuner.HyperModel):
                 f"Received a hypermodel that builds: {model!r}"
             )
         if model.built and getattr(model, "optimizer", None) is not None:
-            # So that a checkpoint's moments find their place.
+            # So that a checkpoint's moments find their place:
+            # `test_the_best_model_loads_and_has_its_score`.
             model.optimizer.build(model.trainable_variables)
         return model
 
@@ -206,7 +209,11 @@ def score_of(result, objective):
 
 
 class FiniteLoss(keras.callbacks.Callback):
-    """Fail the trial where the loss is NaN or infinite, even if the accuracy is not."""
+    """Fail the trial where the loss is NaN or infinite, even if the accuracy is not.
+
+    keras-tuner would rank it:
+    `test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one`.
+    """
 
     def on_epoch_end(self, epoch, logs=None):
         for name, value in (logs or {}).items():

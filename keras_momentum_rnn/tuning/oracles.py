@@ -37,7 +37,8 @@ class Oracle:
         with self.noting_errors():
             self.tuner_ids.add(tuner_id)  # keras-tuner leaves out who goes on with a trial
             trial = super().create_trial(tuner_id)
-            # Of workers that did not come back since the chief was started again.
+            # Of workers that did not come back since the chief was started again, which would
+            # wait for them: `test_a_trial_whose_worker_does_not_come_back_is_given_to_another`.
             left = self.ongoing_trials.keys() - self.tuner_ids - {tuner_id}
             if trial.status in ("STOPPED", "IDLE") and left:
                 self.tuner_ids.add(tuner_id)
@@ -52,7 +53,9 @@ class Oracle:
             return self.trials[trial_id]
         with self.noting_errors():
             trial = super().update_trial(trial_id, metrics, step)
-            self.on_change(trial)  # or a chief that is started again lacks the score
+            # Or a chief that is started again lacks the score:
+            # `test_a_worker_goes_on_with_its_trial_though_the_chief_was_started_again`.
+            self.on_change(trial)
             return trial
 
     @keras_tuner.synchronized
@@ -91,7 +94,8 @@ class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
     """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
 
     keras-tuner does not save the numbers that it starts its search of the model from, so after
-    an interruption it would draw other trials.
+    an interruption it would draw other trials:
+    `test_an_interrupted_search_tries_what_a_whole_one_tries`.
     """
 
     def populate_space(self, trial_id):
@@ -117,7 +121,7 @@ class GridSearch(Oracle, keras_tuner.oracles.GridSearchOracle):
     """keras-tuner's grid in a fixed order: the n-th trial is the n-th point.
 
     keras-tuner goes from each trial to the next by a list that it does not save, and after an
-    interruption ends at once or raises.
+    interruption ends at once or raises: the same test holds it.
     """
 
     def populate_space(self, trial_id):

@@ -39,7 +39,7 @@ def role():
         return "worker"
     try:
         # gRPC shares ports: a second chief would start without an error, and get trials of
-        # the first one's search.
+        # the first one's search: `test_a_port_where_another_chief_listens_is_refused`.
         socket.create_server(address(), family=family).close()
     except OSError as error:
         raise ValueError(
@@ -69,7 +69,8 @@ def serve(tuner):
     """Answer the workers until all trials have ended.
 
     An error in a call of a worker, such as a full disk, would end that call alone, and leave
-    keras-tuner's lock closed for ever. Here it ends the chief.
+    keras-tuner's lock closed for ever. Here it ends the chief:
+    `test_an_error_in_the_call_of_a_worker_ends_the_chief`.
     """
     oracle = tuner.oracle
 
@@ -131,6 +132,9 @@ def await_chief():
 
 class Line:
     """A worker's line to its chief: a call that the chief's end cut off is made to the next.
+
+    Or the worker would end, and its trial be lost:
+    `test_a_call_that_the_end_of_the_chief_cut_off_is_made_again`.
 
     Args:
         client: `OracleClient` of keras-tuner.
