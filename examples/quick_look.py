@@ -32,8 +32,7 @@ LAYERS = {
     "LSTM": (lambda: RuleLSTM(32, rule=rules.Identity()), 0.004),
     "GRU": (lambda: RuleGRU(36, rule=rules.Identity()), 0.0025),
 }
-STEPS, MASKED = 361, -1e3
-PASSES = 20  # updates of an epoch, each with all recordings for training
+STEPS, MASKED, UPDATES = 361, -1e3, 10  # of an epoch, each with all recordings for training
 
 
 def main():
@@ -84,7 +83,7 @@ def trained(run, train, validation, test):
     optimizer = keras.optimizers.Adam(rate, global_clipnorm=1.0)
     model.compile(optimizer, loss, metrics=["accuracy"])
     stop = keras.callbacks.EarlyStopping(patience=6, restore_best_weights=True)
-    x, y = (np.concatenate([part] * PASSES) for part in train)
+    x, y = (np.concatenate([part] * UPDATES) for part in train)
     fit = {"validation_data": validation, "epochs": run["epochs"], "callbacks": [stop]}
     model.fit(x, y, batch_size=len(train[0]), shuffle=False, verbose=0, **fit)
     return model.evaluate(*test, batch_size=len(test[0]), verbose=0)[1]

@@ -1,14 +1,12 @@
 """Write the tables of the pages from data, and the pages of the reference.
 
-python docs/tools/pages.py
+python -m docs.tools.pages
 """
 
 import re
 from pathlib import Path
 
-import api_reference
-import layer_tables
-import score_tables
+from docs.tools import api_reference, layer_tables, score_tables
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -2,21 +2,17 @@
 
 import itertools
 import json
-import sys
 from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
-from layer_tables import table
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))
-
+from docs.tools.layer_tables import table
 from papers import real_sequences_scores as real
 from papers.contestants import CONTESTANTS, titled
 from papers.tasks import mohamed2018, sutskever2013
 
-RESULTS = ROOT / "papers" / "results"
+RESULTS = Path(__file__).parents[2] / "papers" / "results"
 COLUMNS = {
     "digits": "digits, accuracy",
     "digits_permuted": "permuted, accuracy",
@@ -147,8 +143,10 @@ def quick_look():
 def real_sequences():
     """Return the tables on real sequences, by the names of their places."""
     every = real.read(RESULTS / "real_sequences", SEEDS)
-    long_ones = [c for c in every.values() if "Summed-LSTM" in c["layers"]]
-    series = [c for c in every.values() if not real.of_classes(c) and "GRU" in c["layers"]]
+    long_ones = [c for c in every.values() if {*ON_LONG} <= {*c["layers"]}]
+    series = [
+        c for c in every.values() if {*ON_SERIES} <= {*c["layers"]} and not real.of_classes(c)
+    ]
     return {
         "study": of_report("real_sequences", "Ranks over"),
         "cost": of_report("real_sequences", "What does a layer cost?"),
