@@ -5,6 +5,7 @@ on a package index, where links into the checkout would break, they stay names. 
 the checkout that a page links to is part of the site.
 """
 
+import importlib
 import inspect
 import os
 import re
@@ -24,6 +25,7 @@ PAGES = {
 }
 LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^)#\s]+)")
 NAMED_PAGE = re.compile(r"`docs/([\w./-]+\.md)`")
+COMPUTED = ("keras_momentum_rnn.cells.", "keras_momentum_rnn.layers.")
 # Lines of a doctest, up to the empty line that ends its output.
 DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
 
@@ -74,11 +76,38 @@ def moved(uri, source, target):
     return Path(os.path.relpath(name, Path(uri).parent)).as_posix()
 
 
-class Examples(griffe.Extension):
-    """Show the doctests of docstrings as blocks of code."""
+class Reference(griffe.Extension):
+    """Show what Python itself shows: computed signatures, and doctests as code.
+
+    The constructors of layers and cells are read from Keras when a class is made, so no file
+    has them in full.
+    """
+
+    def on_module_members(self, *, mod, **kwargs):
+        # Stubs are for editors: they lack the docstrings.
+        if getattr(mod.filepath, "suffix", None) == ".pyi":
+            mod.members.clear()
+            mod.imports.clear()
+            mod.exports = None
+
+    def on_class(self, *, cls, **kwargs):
+        module, _, name = cls.path.rpartition(".")
+        if module.startswith(COMPUTED):
+            signature = inspect.signature(getattr(importlib.import_module(module), name))
+            parameters = [griffe.Parameter("self"), *map(shown, signature.parameters.values())]
+            init = griffe.Function("__init__", parameters=griffe.Parameters(*parameters))
+            cls.set_member("__init__", init)
 
     def on_instance(self, *, obj, **kwargs):
         if obj.docstring is not None:
             text = inspect.cleandoc(obj.docstring.value)
-            shown = DOCTEST.sub(lambda found: f"```pycon\n{found[0]}\n```", text)
-            obj.docstring.value = shown
+            text = DOCTEST.sub(lambda found: f"```pycon\n{found[0]}\n```", text)
+            obj.docstring.value = text
+
+
+def shown(parameter):
+    """Return a parameter as griffe has it."""
+    default = None if parameter.default is parameter.empty else repr(parameter.default)
+    default = "{}" if parameter.kind is parameter.VAR_KEYWORD else default
+    kind = griffe.ParameterKind(parameter.kind.description)
+    return griffe.Parameter(parameter.name, kind=kind, default=default)
