@@ -37,7 +37,7 @@ STEPS, MASKED, UPDATES = 361, -1e3, 10  # of an epoch, each with all recordings 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=40, help="at most")
     parser.add_argument("--output", type=Path, default=Path("runs/quick_look"))
     options = parser.parse_args()
