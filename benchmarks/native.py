@@ -46,8 +46,10 @@ from measure import (  # noqa: E402
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
 from keras_momentum_rnn.paths.native import kernel, simd  # noqa: E402
-from keras_momentum_rnn.paths.native.runtime import SWITCH  # noqa: E402
-from keras_momentum_rnn.paths.native.runtime import thread_count  # noqa: E402
+from keras_momentum_rnn.paths.native.runtime import (
+    SWITCH,
+    thread_count,
+)
 
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
