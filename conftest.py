@@ -26,20 +26,23 @@ for name, value in SURROUNDINGS.items():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Leave what no backend changes to PyTorch, where it is quickest.
-
-    On another backend these tests are slow, and `.ci/run`, which has them on PyTorch, leaves
-    out what is `repeated`. A test of such a file may be of `each_backend` all the same.
-    """
+def pytest_collection_modifyitems(config, items):
+    """Mark slow tests, and leave out those of another backend: tests/selection.py has both."""
     import keras
+    import selection
 
     on_torch = keras.config.backend() == "torch"
-    for item in items:
-        of_any, of_each = map(item.get_closest_marker, ("any_backend", "each_backend"))
-        if of_any and not of_each and not on_torch:
-            item.add_marker("slow")
-            item.add_marker("repeated")
+    here, elsewhere = selection.select(items, on_torch)
+    whole_files = not any("::" in argument for argument in config.args)
+    if whole_files and on_torch and (stale := selection.stale(items)):
+        raise pytest.UsageError(f"Lines of tests/selection.py fit no test: {stale}")
+    items[:] = here
+    config.hook.pytest_deselected(items=elsewhere)
+
+
+def pytest_make_parametrize_id(val):
+    """Name the rows of tests/cases.py."""
+    return val.id if type(val).__name__ == "Case" else None
 
 
 def seed_backend(backend):

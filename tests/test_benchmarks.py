@@ -28,8 +28,6 @@ def run(script, *arguments):
     )
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 def test_results_are_kept_by_case_and_shown_in_tables_pictures_and_readme(tmp_path):
     readme, results = tmp_path / "README.md", tmp_path / "results"
     readme.write_text(README)
@@ -96,8 +94,6 @@ def test_pages_show_the_committed_results(monkeypatch):
     assert old == [], "run python benchmarks/report.py"
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 def test_results_that_cannot_be_read_are_kept(tmp_path):
     file = tmp_path / f"cpu-{BACKEND}.json"
     file.write_text("<<<<<<< ours")

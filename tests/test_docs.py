@@ -15,7 +15,6 @@ import keras
 import needs
 import pytest
 from harness import BACKEND
-from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn
 from keras_momentum_rnn.layers.registry import our_layers
@@ -36,19 +35,10 @@ EXAMPLE = re.compile(
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 SCRIPT = re.compile(r"python ((?:examples|benchmarks|docs|tests)/\S+\.py)([^`\n#&]*)")
-# Tutorials train several models, and the pages of these names whole searches.
-LONG = ("first_model.md", "from_lstm_to_file.md", "own_rule.md", "tune.md", "compare.md")
 
 
 def name_of(page):
     return page.relative_to(ROOT).as_posix()
-
-
-def page_rows():
-    for page in PAGES:
-        if "```python" in page.read_text():
-            quick = page.name not in LONG and (not COMPILES or page == README)
-            yield slow_unless(quick, page, id=name_of(page))
 
 
 def runs_here(conditions):
@@ -158,7 +148,9 @@ def test_public_layers_document_the_arguments_that_keras_lacks():
             assert own and not [n for n in own if f"\n        {n}: " not in cls.__doc__], name
 
 
-@pytest.mark.parametrize("page", page_rows())
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python" in page.read_text()], ids=name_of
+)
 def test_examples_of_the_pages(page, tmp_path, monkeypatch):
     """Those of a checkout: an installed package has none."""
     monkeypatch.chdir(tmp_path)
@@ -235,7 +227,6 @@ def test_the_readme_reads_well_on_a_package_index():
     ]
 
 
-@pytest.mark.any_backend
 @pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
 def test_the_readme_names_every_layer():
     text = README.read_text()

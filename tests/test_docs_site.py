@@ -25,7 +25,6 @@ PUBLIC = (
     "papers.experiments",
     "keras_momentum_rnn.tuning",
 )
-pytestmark = pytest.mark.any_backend
 
 ENTRY = re.compile(r"^::: (\S+)$", flags=re.MULTILINE)
 IMPORT = re.compile(

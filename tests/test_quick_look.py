@@ -127,7 +127,6 @@ def test_lengths_of_the_recordings_are_those_told():
 
 
 @needs_aeon
-@pytest.mark.slow
 def test_it_trains_as_the_comparison_and_resumes(tmp_path, monkeypatch):
     given = ["--seeds=1", "--epochs=1", f"--output={tmp_path}"]
     study = json.loads(quick_look.STUDY.read_text())

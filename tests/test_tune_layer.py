@@ -8,9 +8,6 @@ import keras
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
-from speed import SLOW_ON_TENSORFLOW, slow_if_compiled
-
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "tune_layer.py"
 TINY = ["--layers", "NAGRNN", "RMSPropRNN", "--trials=2", "--epochs=1"]
@@ -26,8 +23,6 @@ def load_script():
 example = load_script()
 
 
-@slow_if_compiled
-@pytest.mark.each_backend
 def test_it_searches_and_the_winner_predicts(tmp_path, capsys):
     example.main([*TINY, f"--output={tmp_path}"])
     trials = json.loads((tmp_path / "results.json").read_text())["trials"]

@@ -9,7 +9,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from speed import SLOW_ON_TENSORFLOW
 from tuning_cases import Scripted, fail, images, numbers, score_of, scores, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
@@ -23,8 +22,6 @@ from keras_momentum_rnn.tuning import (
 from keras_momentum_rnn.tuning.data_digests import digest
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
 
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
-
 KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
@@ -34,7 +31,6 @@ search({directory!r}, {{2: lambda: os.kill(os.getpid(), signal.SIGKILL)}}, max_t
 """
 
 
-@pytest.mark.slow
 def test_a_killed_process_loses_no_trial(tmp_path):
     directory, whole = tmp_path / "killed", tmp_path / "whole"
     code = KILLED.format(tests=str(Path(__file__).parent), directory=str(directory))
@@ -217,7 +213,6 @@ def test_data_that_are_no_arrays_are_not_compared(tmp_path):
         search(tmp_path, max_trials=5, x=-x)
 
 
-@pytest.mark.each_backend
 def test_data_differ_in_values_type_shape_and_place():
     x = np.arange(6, dtype="float32")
     different = [x, x[::-1], x.astype("float64"), x.reshape(2, 3), [x, x], [x], {"a": x}]

@@ -73,9 +73,7 @@ def start(tmp_path):
         process.communicate()
 
 
-@pytest.mark.any_backend
 @pytest.mark.two_writers
-@pytest.mark.slow
 def test_every_trial_is_counted_once_though_a_worker_is_killed(start, tmp_path):
     chief, killed, worker = start("chief"), start("worker0"), start("worker1")
     assert killed.wait(LIMIT) == -signal.SIGKILL

@@ -80,7 +80,6 @@ def untyped(function):
     return names + (["return"] if signature.return_annotation is signature.empty else [])
 
 
-@pytest.mark.any_backend
 def test_the_stubs_are_written_from_the_signatures():
     for path, text in stubs.stubs().items():
         assert path.read_text() == text, f"run `python tools/stubs.py`: {path} is out of date"
@@ -94,8 +93,6 @@ def test_public_functions_are_annotated(name):
     assert functions
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_type_checkers_tell_mistakes_from_right_calls(checker):
     if not find_spec(checker):

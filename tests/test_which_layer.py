@@ -153,7 +153,6 @@ def test_results_of_other_sequences_are_not_continued(tmp_path):
 
 
 @needs_aeon
-@pytest.mark.slow
 def test_layers_are_compared_on_a_file(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(24) % 2

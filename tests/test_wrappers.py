@@ -16,12 +16,11 @@ from harness import (
     run,
 )
 from masks import MASKS
-from speed import few
 
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
 
-pytestmark = pytest.mark.parametrize("case", few(CASES, "SRLSTM", "MCRM-momentum"))
+pytestmark = pytest.mark.parametrize("case", CASES)
 
 
 def built(case, **options):

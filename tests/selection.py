@@ -1,0 +1,306 @@
+"""Which test runs where: the one place that decides.
+
+Below the name of a file, each line of the table has a verdict and a pattern: a test without
+`test_` before it, or `test[row]`; `*` stands for any text. The first line that fits a test
+decides. A test that no line fits is quick on every backend.
+
+    quick     in the quick suite of every backend
+    compiled  quick on PyTorch, slow on JAX and TensorFlow, which compile each model
+    torch     on PyTorch alone, since no backend changes its result
+    slow      slow on every backend
+    once      slow, on PyTorch alone
+
+So a new test needs a line only if it takes seconds, or if it says nothing new on the other
+backends. A slow test has the mark `slow`; one that does not run on this backend is deselected.
+"""
+
+import re
+
+# What a verdict means: whether the test is slow on PyTorch, and on the others; None: not run.
+VERDICTS = {
+    "quick": (False, False),
+    "compiled": (False, True),
+    "torch": (False, None),
+    "slow": (True, True),
+    "once": (True, None),
+}
+
+TABLE = """
+test_against_keras.py
+    compiled  plain_layer
+    quick     bidirectional[*-holes-concat]
+    compiled  bidirectional
+    compiled  keras_own_tests_pass
+test_arguments.py
+    torch     every_argument_is_in_the_config[*-SRLSTM]
+    torch     every_argument_is_in_the_config[*-AdamGRU-reset-before]
+    torch     every_argument_is_in_the_config[*-MCRM-momentum]
+    torch     every_argument_is_in_the_config[*-AdamDTRIV-cayley]
+    once      every_argument_is_in_the_config
+test_convert.py
+    quick     a_layer_keeps_its_options[dropout]
+    compiled  a_layer_keeps_its_options
+    compiled  bidirectional
+    compiled  bidirectional_with_a_backward_layer_of_its_own
+    compiled  time_distributed_layers_and_models
+    compiled  each_class_takes_its_numbers_and_trains
+    compiled  a_converted_model_saves_and_reloads
+    compiled  other_families
+test_convert_exact.py
+    compiled  *
+test_convert_models.py
+    compiled  a_sequential_model_with_all_kinds_of_weights
+    compiled  a_functional_model_with_states_masks_and_several_inputs
+    compiled  shared_layers_and_models_stay_shared
+test_curvature.py
+    quick     products_are_those_of_the_explicit_matrix[MomentumRNN]
+    slow      products_are_those_of_the_explicit_matrix[AdamLSTM]
+    compiled  products_are_those_of_the_explicit_matrix
+    compiled  products_of_several_outputs_add_up
+    compiled  a_loss_without_curvature_has_none
+test_derivatives.py
+    quick     second_derivatives_are_those_of_the_steps[AdamLSTM-holes]
+    compiled  second_derivatives_are_those_of_the_steps
+    quick     vectorized_map_equals_a_loop[AdamLSTM]
+    compiled  vectorized_map_equals_a_loop
+    quick     gradients_of_each_sample_and_forward_mode[AdamLSTM]
+    compiled  gradients_of_each_sample_and_forward_mode
+    quick     a_batch_of_no_samples[AdamLSTM]
+    compiled  a_batch_of_no_samples
+test_diagnostics.py
+    quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
+    compiled  gradient_norms_are_those_of_a_restart_from_h
+    compiled  masked_steps_have_no_h
+    compiled  layers_of_functional_models_and_inside_wrappers
+    compiled  the_model_is_left_as_it_was
+    compiled  half_precision
+test_docs.py
+    slow      examples_of_the_pages[*first_model.md]
+    slow      examples_of_the_pages[*from_lstm_to_file.md]
+    slow      examples_of_the_pages[*own_rule.md]
+    slow      examples_of_the_pages[*tune.md]
+    slow      examples_of_the_pages[*compare.md]
+    quick     examples_of_the_pages[README.md]
+    compiled  examples_of_the_pages
+    torch     the_readme_*
+    torch     links_anchors_and_pictures_of_the_pages_exist
+    torch     commands_of_the_pages_exist
+test_docs_site.py
+    once      generated_pages_are_up_to_date
+    torch     *
+test_dtypes.py
+    slow      finite[*-long]
+    quick     finite[AdamLSTM-*]
+    quick     finite[MCRM-momentum-*]
+    compiled  finite[*-mixed_float16-*]
+    slow      finite
+    quick     float64_is_exact[AdamLSTM]
+    quick     float64_is_exact[MCRM-momentum]
+    compiled  float64_is_exact
+    quick     velocity_does_not_stall_in_half_precision[True-mixed_float16]
+    compiled  velocity_does_not_stall_in_half_precision
+    quick     half_precision_is_close_to_float32[mixed_float16-AdamLSTM]
+    quick     half_precision_is_close_to_float32[mixed_float16-MCRM-momentum]
+    compiled  half_precision_is_close_to_float32
+    quick     trains_in_mixed_precision[AdamLSTM]
+    compiled  trains_in_mixed_precision
+test_equations.py
+    # On JAX and TensorFlow one layer meets every option, and the native kernel every layer.
+    quick     layer_equals_oracle[*-mask_all_states-native]
+    compiled  layer_equals_oracle[SRLSTM-released-*]
+    quick     layer_equals_oracle[SRLSTM-*]
+    quick     layer_equals_oracle[AdamRNN-hidden-mask_all_states-*]
+    quick     layer_equals_oracle[MomentumGRU-mask_all_states-step]
+    quick     layer_equals_oracle[MomentumDTRIV-mask_all_states-step]
+    quick     layer_equals_oracle[MCRM-momentum-mask_all_states-step]
+    compiled  layer_equals_oracle
+test_export.py
+    slow      a_file_of_one_step_predicts_step_by_step
+    slow      a_file_predicts_the_same_but_for_the_limits
+    slow      the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded
+    torch     where_the_layer_of_keras_works_ours_does
+    torch     what_fails_is_a_limit_of_keras_too
+    torch     the_page_is_made_from_the_files
+test_golden.py
+    torch     parameter_counts_of_the_mcrm_paper
+test_hessian_free_model.py
+    compiled  *
+test_learned_momentum.py
+    quick     every_path_equals_the_steps[*-LSTM-unit-slots]
+    quick     every_path_equals_the_steps[*-MCRM-unit-slots]
+    compiled  every_path_equals_the_steps
+    quick     it_starts_as_heavy_ball[LSTM-unit-free]
+    compiled  it_starts_as_heavy_ball
+test_native.py
+    # The kernel is the same for every backend; how it is called is the same for every row.
+    quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
+    quick     every_shape_equals_the_steps[3-SRGRU-wide]
+    quick     every_shape_equals_the_steps[3-MCRM-NAG-ragged]
+    torch     every_shape_equals_the_steps[3-*]
+    torch     every_shape_equals_the_steps[1-*-chunks]
+    once      every_shape_equals_the_steps
+    slow      jax_transforms_in_training[MCRM]
+    slow      without_the_interface_of_xla_the_numbers_stay
+    once      a_cold_start_says_what_it_does
+    once      an_update_compiles_what_it_changes
+    once      numba_is_imported_by_the_first_run_alone
+    once      the_tile_of_other_processors
+    torch     one_thread_compiles_at_a_time
+    torch     sources_that_change_later_are_not_those_of_this_process
+    torch     stale_code_goes_with_its_index
+test_native_process.py
+    slow      ten_thousand_calls_keep_no_memory
+test_needs.py
+    torch     *
+test_new_cell.py
+    compiled  it_goes_where_recurrent_layers_go
+test_next_keras.py
+    quick     each_family_trains_saves_and_loads[GRU]
+    compiled  each_family_trains_saves_and_loads
+    slow      two_processes_learn_what_one_learns
+test_optimizers.py
+    quick     equations
+    compiled  *
+test_orthogonal.py
+    compiled  convert_refuses_what_has_no_counterpart_and_passes_by_the_rest
+    torch     parameter_counts_of_the_paper
+    compiled  small_and_odd_sizes_train
+    compiled  time_distributed_counts_its_calls
+test_orthogonal_training.py
+    slow      orthogonal_after_many_updates[1000-*]
+    compiled  *
+test_paths.py
+    torch     bidirectional_and_models_take_the_fast_path[AdamLSTM]
+    torch     bidirectional_and_models_take_the_fast_path[MCRM-momentum]
+    once      bidirectional_and_models_take_the_fast_path
+    # Each recurrence and each kind of rule meets every kind of call.
+    quick     kernels_equal_the_steps[*-NAGGRU-slots]
+    compiled  kernels_equal_the_steps[*-NAGLSTM-*]
+    compiled  kernels_equal_the_steps[*-AdamLSTM-*]
+    compiled  kernels_equal_the_steps[*-RMSPropGRU-*]
+    compiled  kernels_equal_the_steps[*-MomentumRNN-*]
+    compiled  kernels_equal_the_steps[*-MCRM-momentum-*]
+    compiled  kernels_equal_the_steps[*-SRLSTM-released-*]
+    compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-*]
+    compiled  kernels_equal_the_steps[*-Momentum*-slots]
+    slow      kernels_equal_the_steps
+    torch     kernels_equal_the_steps_in_float64[AdamLSTM-*]
+    torch     kernels_equal_the_steps_in_float64[MCRM-momentum-*]
+    once      kernels_equal_the_steps_in_float64
+    quick     large_products_before_the_loop_equal_those_in_it[plain-SRLSTM-released]
+    compiled  large_products_before_the_loop_equal_those_in_it
+    quick     loops_equal_the_steps[SRGRU]
+    quick     loops_equal_the_steps[AdamLSTM]
+    compiled  loops_equal_the_steps
+    quick     what_is_masked_may_be_nan_or_infinite[SRLSTM-nan]
+    compiled  what_is_masked_may_be_nan_or_infinite
+test_properties.py
+    quick     a_sequence_may_be_split_anywhere[SRLSTM-3-holes-auto]
+    quick     a_sequence_may_be_split_anywhere[NestedLSTM-3-holes-auto]
+    compiled  a_sequence_may_be_split_anywhere[*-3-holes-*]
+    compiled  a_sequence_may_be_split_anywhere[*-6-dead_row-auto]
+    slow      a_sequence_may_be_split_anywhere
+    quick     samples_of_a_batch_do_not_meet[SRLSTM-dead_row]
+    compiled  samples_of_a_batch_do_not_meet
+test_quick_look.py
+    slow      it_trains_as_the_comparison_and_resumes
+test_saving.py
+    quick     round_trip[bidirectional-SRLSTM]
+    quick     round_trip[bare-AdamDTRIV-cayley]
+    quick     round_trip[bare-MCRM-momentum]
+    torch     round_trip[bare-AdamRNN-hidden]
+    torch     round_trip[bare-AdamGRU-reset-before]
+    torch     round_trip[bare-SRLSTM-released]
+    slow      round_trip[bare-MomentumLSTM]
+    slow      round_trip[bare-AdamLSTM]
+    slow      round_trip[bare-MomentumGRU]
+    slow      round_trip[bare-MomentumDTRIV]
+    once      round_trip
+    compiled  weights_file_round_trip
+    slow      every_backend_predicts_the_same_in_a_fresh_process
+    slow      import_brings_no_backend_of_its_own
+test_streaming.py
+    compiled  *
+test_training.py
+    slow      jit_compile[*backwards*]
+    slow      jit_compile[*plain*]
+    slow      jit_compile[*unroll*]
+    quick     *[*AdamLSTM*]
+    quick     loss_falls[MomentumDTRIV]
+    compiled  *
+test_tune_layer.py
+    compiled  it_searches_and_the_winner_predicts
+    torch     *
+test_tuning_search.py
+    slow      the_same_seed_gives_the_same_trials[bayesian]
+    slow      the_same_seed_gives_the_same_trials[hyperband]
+    compiled  the_same_seed_gives_the_same_trials
+    compiled  a_loss_that_is_no_number_breaks_a_trial_*
+    compiled  models_and_graphs_of_earlier_trials_are_freed
+    quick     files_hold_every_trial
+    quick     the_best_model_loads_and_has_its_score
+    quick     training_stops_early
+    torch     *
+test_tuning_space.py
+    quick     each_branch_trains_and_reloads[MomentumRNN]
+    compiled  each_branch_trains_and_reloads
+    once      the_package_alone_imports_no_tuner
+    torch     *
+test_tuning_interruptions.py
+    once      a_killed_process_loses_no_trial
+    quick     data_differ_in_values_type_shape_and_place
+    torch     *
+test_tuning_workers.py
+    once      every_trial_is_counted_once_though_a_worker_is_killed
+test_types.py
+    torch     the_stubs_are_written_from_the_signatures
+    once      type_checkers_tell_mistakes_from_right_calls
+test_which_layer.py
+    slow      layers_are_compared_on_a_file
+test_wrappers.py
+    quick     *[*SRLSTM]
+    quick     stateful_*[*MCRM-momentum]
+    quick     masked_sample_*[*MCRM-momentum]
+    compiled  *
+"""
+
+
+def lines():
+    """Return the lines of the table: the file, the whole pattern compiled, and the verdict."""
+    found = []
+    for line in TABLE.split("\n"):
+        if line.endswith(".py"):
+            file = line
+        elif line and not line.strip().startswith("#"):
+            verdict, test = line.split()
+            # A test stands for its rows.
+            text = re.escape(f"{file}::test_{test}").replace(r"\*", ".*") + r"(\[.*)?"
+            found.append((file, re.compile(text), VERDICTS[verdict]))
+    return found
+
+
+def name_of(item):
+    return f"{item.path.name}::{item.name}"
+
+
+def select(items, on_torch):
+    """Mark slow tests, and return the tests that run here and those that do not."""
+    table, here, elsewhere = lines(), [], []
+    for item in items:
+        fitting = (v for _, pattern, v in table if pattern.fullmatch(name_of(item)))
+        slow = next(fitting, VERDICTS["quick"])[0 if on_torch else 1]
+        if slow:
+            item.add_marker("slow")
+        (elsewhere if slow is None else here).append(item)
+    return here, elsewhere
+
+
+def stale(items):
+    """Return the lines that fit no test of the files that were collected."""
+    names = {name_of(item) for item in items}
+    files = {item.path.name for item in items}
+    return [
+        pattern.pattern
+        for file, pattern, _ in lines()
+        if file in files and not any(map(pattern.fullmatch, names))
+    ]
