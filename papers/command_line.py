@@ -52,8 +52,9 @@ def documented_parser(doc):
 
 
 def command_of(script, argv):
-    """Return the command line of an example."""
-    return shlex.join(["python", "-m", f"papers.{Path(script).stem}", *argv])
+    """Return the command line of a study, a file of `papers` or of a folder in it."""
+    place = Path(script).resolve().relative_to(Path(__file__).resolve().parents[1])
+    return shlex.join(["python", "-m", ".".join(place.with_suffix("").parts), *argv])
 
 
 def values_of(options):

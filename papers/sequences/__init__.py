@@ -1,0 +1,1 @@
+"""Which rule helps which layer, on real sequences? See protocol.md."""
