@@ -114,6 +114,9 @@ test_equations.py
     quick     layer_equals_oracle[MomentumDTRIV-mask_all_states-step]
     quick     layer_equals_oracle[MCRM-momentum-mask_all_states-step]
     compiled  layer_equals_oracle
+test_examples.py
+    quick     several_devices
+    torch     *
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
     slow      a_file_predicts_the_same_but_for_the_limits
