@@ -37,6 +37,11 @@ test_arguments.py
     torch     every_argument_is_in_the_config[*-MCRM-momentum]
     torch     every_argument_is_in_the_config[*-AdamDTRIV-cayley]
     once      every_argument_is_in_the_config
+test_conjugate_gradients.py
+    quick     iterates_are_those_of_the_textbook[True-7]
+    quick     it_stops_*
+    quick     line_search_*
+    torch     *
 test_convert.py
     quick     a_layer_keeps_its_options[dropout]
     compiled  a_layer_keeps_its_options
@@ -53,11 +58,9 @@ test_convert_models.py
     compiled  a_functional_model_with_states_masks_and_several_inputs
     compiled  shared_layers_and_models_stay_shared
 test_curvature.py
-    quick     products_are_those_of_the_explicit_matrix[MomentumRNN]
     slow      products_are_those_of_the_explicit_matrix[AdamLSTM]
-    compiled  products_are_those_of_the_explicit_matrix
-    compiled  products_of_several_outputs_add_up
-    compiled  a_loss_without_curvature_has_none
+    quick     products_have_masks_and_sample_weights[True]
+    compiled  *
 test_derivatives.py
     quick     second_derivatives_are_those_of_the_steps[AdamLSTM-holes]
     compiled  second_derivatives_are_those_of_the_steps
@@ -80,8 +83,8 @@ test_docs.py
     slow      examples_of_the_pages[*own_rule.md]
     slow      examples_of_the_pages[*tune.md]
     slow      examples_of_the_pages[*compare.md]
-    quick     examples_of_the_pages[README.md]
     compiled  examples_of_the_pages
+    torch     docstring_examples
     torch     the_readme_*
     torch     links_anchors_and_pictures_of_the_pages_exist
     torch     commands_of_the_pages_exist
@@ -89,31 +92,45 @@ test_docs_site.py
     once      generated_pages_are_up_to_date
     torch     *
 test_dtypes.py
-    slow      finite[*-long]
-    quick     finite[AdamLSTM-*]
-    quick     finite[MCRM-momentum-*]
-    compiled  finite[*-mixed_float16-*]
-    slow      finite
+    slow      finite[AdamLSTM-*-long]
+    quick     finite[AdamLSTM-mixed_float16-huge]
+    compiled  finite[AdamLSTM-*]
+    compiled  finite[MCRM-momentum-mixed_float16-*]
+    once      finite[*-long]
+    torch     finite[*-mixed_float16-*]
+    once      finite
     quick     float64_is_exact[AdamLSTM]
-    quick     float64_is_exact[MCRM-momentum]
-    compiled  float64_is_exact
-    quick     velocity_does_not_stall_in_half_precision[True-mixed_float16]
+    compiled  float64_is_exact[MCRM-momentum]
+    torch     float64_is_exact
     compiled  velocity_does_not_stall_in_half_precision
     quick     half_precision_is_close_to_float32[mixed_float16-AdamLSTM]
-    quick     half_precision_is_close_to_float32[mixed_float16-MCRM-momentum]
-    compiled  half_precision_is_close_to_float32
+    compiled  half_precision_is_close_to_float32[*-MCRM-momentum]
+    torch     half_precision_is_close_to_float32
     quick     trains_in_mixed_precision[AdamLSTM]
-    compiled  trains_in_mixed_precision
+    compiled  trains_in_mixed_precision[MCRM-momentum]
+    torch     trains_in_mixed_precision
 test_equations.py
-    # On JAX and TensorFlow one layer meets every option, and the native kernel every layer.
-    quick     layer_equals_oracle[*-mask_all_states-native]
-    compiled  layer_equals_oracle[SRLSTM-released-*]
-    quick     layer_equals_oracle[SRLSTM-*]
+    # On JAX and TensorFlow one layer meets the options that a backend may take otherwise, and
+    # one of each recurrence the native kernel; in the full checks each kind of states meets
+    # every option.
+    quick     layer_equals_oracle[SRLSTM-mask_*-step]
+    quick     layer_equals_oracle[SRLSTM-*dropout*-step]
+    quick     layer_equals_oracle[AdamLSTM-mask_all_states-*]
+    quick     layer_equals_oracle[AdamGRU-mask_all_states-native]
+    quick     layer_equals_oracle[MomentumRNN-mask_all_states-native]
     quick     layer_equals_oracle[AdamRNN-hidden-mask_all_states-*]
-    quick     layer_equals_oracle[MomentumGRU-mask_all_states-step]
-    quick     layer_equals_oracle[MomentumDTRIV-mask_all_states-step]
-    quick     layer_equals_oracle[MCRM-momentum-mask_all_states-step]
-    compiled  layer_equals_oracle
+    quick     layer_equals_oracle[AdamDTRIV-cayley-mask_all_states-*]
+    quick     layer_equals_oracle[MCRM-momentum-mask_all_states-*]
+    quick     layer_equals_oracle[NestedLSTM-mask_all_states-native]
+    torch     layer_equals_oracle[SRLSTM-released-*]
+    compiled  layer_equals_oracle[SRLSTM-*]
+    compiled  layer_equals_oracle[AdamLSTM-*]
+    compiled  layer_equals_oracle[AdamRNN-hidden-*]
+    compiled  layer_equals_oracle[MomentumGRU-*]
+    compiled  layer_equals_oracle[MomentumDTRIV-*]
+    compiled  layer_equals_oracle[MCRM-momentum-*]
+    compiled  layer_equals_oracle[*-plain-*]
+    torch     layer_equals_oracle
 test_examples.py
     quick     several_devices
     torch     *
@@ -125,15 +142,27 @@ test_export.py
     torch     what_fails_is_a_limit_of_keras_too
     torch     the_page_is_made_from_the_files
 test_golden.py
-    torch     parameter_counts_of_the_mcrm_paper
+    quick     lstm_equals_released_code[nesterov_lstm_restart-]
+    quick     dtriv_equals_released_code[momentum_dtriv-]
+    quick     nested_equals_released_code
+    torch     *
+test_hessian_free.py
+    quick     a_quadratic_is_solved_in_two_updates
+    quick     one_step_of_cg_is_nesterovs_momentum
+    compiled  *
 test_hessian_free_model.py
     compiled  *
+test_hessian_free_refusals.py
+    compiled  the_layers_of_the_package_pass
+    compiled  a_fused_layer_without_second_derivatives_is_stepped
+    compiled  layers_frozen_after_compile_*
 test_learned_momentum.py
     quick     every_path_equals_the_steps[*-LSTM-unit-slots]
-    quick     every_path_equals_the_steps[*-MCRM-unit-slots]
-    compiled  every_path_equals_the_steps
+    quick     every_path_equals_the_steps[native-MCRM-unit-slots]
+    compiled  every_path_equals_the_steps[*-unit-*]
+    torch     every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
-    compiled  it_starts_as_heavy_ball
+    torch     it_starts_as_heavy_ball
 test_native.py
     # The kernel is the same for every backend; how it is called is the same for every row.
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
@@ -186,7 +215,7 @@ test_paths.py
     compiled  kernels_equal_the_steps[*-SRLSTM-released-*]
     compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-*]
     compiled  kernels_equal_the_steps[*-Momentum*-slots]
-    slow      kernels_equal_the_steps
+    once      kernels_equal_the_steps
     torch     kernels_equal_the_steps_in_float64[AdamLSTM-*]
     torch     kernels_equal_the_steps_in_float64[MCRM-momentum-*]
     once      kernels_equal_the_steps_in_float64
@@ -200,13 +229,13 @@ test_paths.py
 test_properties.py
     quick     a_sequence_may_be_split_anywhere[SRLSTM-3-holes-auto]
     quick     a_sequence_may_be_split_anywhere[NestedLSTM-3-holes-auto]
-    compiled  a_sequence_may_be_split_anywhere[*-3-holes-*]
-    compiled  a_sequence_may_be_split_anywhere[*-6-dead_row-auto]
-    slow      a_sequence_may_be_split_anywhere
+    compiled  a_sequence_may_be_split_anywhere[*-3-holes-auto]
+    torch     a_sequence_may_be_split_anywhere[*-3-holes-False]
+    torch     a_sequence_may_be_split_anywhere[*-6-dead_row-auto]
+    once      a_sequence_may_be_split_anywhere
     quick     samples_of_a_batch_do_not_meet[SRLSTM-dead_row]
-    compiled  samples_of_a_batch_do_not_meet
-test_quick_look.py
-    slow      it_trains_as_the_comparison_and_resumes
+    compiled  samples_of_a_batch_do_not_meet[*-dead_row]
+    torch     samples_of_a_batch_do_not_meet
 test_saving.py
     quick     round_trip[bidirectional-SRLSTM]
     quick     round_trip[bare-AdamDTRIV-cayley]
@@ -230,9 +259,9 @@ test_training.py
     slow      jit_compile[*unroll*]
     quick     *[*AdamLSTM*]
     quick     loss_falls[MomentumDTRIV]
-    compiled  *
-test_tune_layer.py
-    compiled  it_searches_and_the_winner_predicts
+    compiled  *[*MomentumDTRIV*]
+    compiled  *[*MCRM-momentum*]
+    compiled  training_step_is_traced_once
     torch     *
 test_tuning_search.py
     slow      the_same_seed_gives_the_same_trials[bayesian]
@@ -258,13 +287,14 @@ test_tuning_workers.py
 test_types.py
     torch     the_stubs_are_written_from_the_signatures
     once      type_checkers_tell_mistakes_from_right_calls
-test_which_layer.py
-    slow      layers_are_compared_on_a_file
 test_wrappers.py
     quick     *[*SRLSTM]
     quick     stateful_*[*MCRM-momentum]
     quick     masked_sample_*[*MCRM-momentum]
-    compiled  *
+    compiled  *[*AdamLSTM]
+    compiled  *[*MCRM-momentum]
+    compiled  *[*MomentumDTRIV]
+    torch     *
 """
 
 
