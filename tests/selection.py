@@ -37,6 +37,8 @@ test_arguments.py
     torch     every_argument_is_in_the_config[*-MCRM-momentum]
     torch     every_argument_is_in_the_config[*-AdamDTRIV-cayley]
     once      every_argument_is_in_the_config
+test_benchmarks.py
+    torch     *
 test_conjugate_gradients.py
     quick     iterates_are_those_of_the_textbook[True-7]
     quick     it_stops_*
