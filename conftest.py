@@ -3,6 +3,9 @@
 import gc
 import os
 import random
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,17 @@ for name, value in SURROUNDINGS.items():
     os.environ.setdefault(name, value)
 
 # Keras is imported where it is needed: what starts xdist's workers has no use for it.
+
+
+def pytest_sessionstart(session):
+    """Compile the native kernel before xdist's workers would, each for itself."""
+    config = session.config
+    has_workers = getattr(config.option, "numprocesses", None)
+    if has_workers and config.args == config.getini("testpaths") and find_spec("numba"):
+        code = "from keras_momentum_rnn.paths.native import ready; ready.compiles({!r})"
+        commands = [[sys.executable, "-c", code.format(r)] for r in ("lstm", "nested_lstm")]
+        for process in [subprocess.Popen(c, cwd=Path(__file__).parent) for c in commands]:
+            process.wait()
 
 
 @pytest.hookimpl(tryfirst=True)

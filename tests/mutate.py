@@ -5,9 +5,10 @@
 
 Operators change the syntax tree: a comparison, an operation, a number, a condition, the order
 of arguments, a statement that is left out. Each change meets the quick tests that cover its
-file, up to the first failure, which must pass without the change. What was found is kept in tests/mutations.json after each change,
-so that the same command resumes; there, a change that no test can notice has the reason by
-hand, as `equivalent`. tests/mutations.md names what is not noticed.
+file, up to the first failure, which must pass without the change. What was found is kept in
+tests/mutations.json after each change, so that the same command resumes; there, a change that
+no test can notice has the reason by hand, as `equivalent`. tests/mutations.md names what is
+not noticed.
 """
 
 import argparse

@@ -98,14 +98,6 @@ def test_every_page_is_in_the_navigation():
     assert pages == {*listed} - {"index.md", "changes.md"}
 
 
-def test_the_glossary_explains_the_words_of_the_project():
-    text = (DOCS / "glossary.md").read_text()
-    headings = re.findall(r"^## (.+)", text, flags=re.MULTILINE)
-    wanted = ["Budget", "Drive", "Path", "Plan", "Recipe", "Rule", "Setup", "Slot"]
-    assert [word for word in wanted if word not in headings] == []
-    assert headings == sorted(headings)
-
-
 @pytest.fixture
 def shown_signatures(tools):
     """Return what the reference shows of a class, as griffe finds it."""

@@ -20,7 +20,6 @@ PUBLIC = [
         "cells",
         "convert",
         "diagnostics",
-        "experiments",
         "exports",
         "initializers",
         "layers",
@@ -29,7 +28,6 @@ PUBLIC = [
         "optimizers.schedules",
         "rules",
         "streaming",
-        "tasks",
         "tuning",
     )
 ]
