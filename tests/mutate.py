@@ -160,6 +160,7 @@ def first_failure(tests, folder):
         os.dup2(descriptor, 2)
         os.chdir(folder)
         sys.path[:0] = [str(folder), str(folder / "tests")]
+        sys.dont_write_bytecode = True
         signal.alarm(TIME_LIMIT)
         pytest = importlib.import_module("pytest")
         options = ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", "-m", "not slow"]
@@ -218,8 +219,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for name in ("keras_momentum_rnn", "tests", "examples", "docs"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+            shutil.copytree(ROOT / name, folder / name)  # with what Numba compiled
         for name in ("pyproject.toml", "conftest.py", "README.md", "mkdocs.yml"):
             shutil.copy(ROOT / name, folder)
         for change in changes:
