@@ -1,16 +1,10 @@
-"""What the benchmarks share: models to train, ours and others', their time and their memory.
+"""What the benchmarks share: models to train, ours and others', and their time.
 
 A model is named by its label: a layer of ours ("AdamLSTM"), of Keras ("keras.layers.LSTM"), of
-PyTorch ("torch.nn.LSTM", in a plain training loop), or "keras.layers.RNN(LSTMCell)". Memory is
-that of a fresh process for each model.
+PyTorch ("torch.nn.LSTM", in a plain training loop), or "keras.layers.RNN(LSTMCell)".
 """
 
-import argparse
-import functools
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -98,48 +92,3 @@ def ratio(seconds, baseline):
     """Median and quartiles of a ratio, round by round."""
     low, middle, high = np.percentile(seconds / baseline, [25, 50, 75])
     return {"median": round(middle, 3), "quartiles": [round(low, 3), round(high, 3)]}
-
-
-@functools.cache
-def peak_apart(label, case):
-    """Return the megabytes a sample that training takes, in a process of its own."""
-    sizes = [f"--{n}={size}" for n, size in zip(SIZES, case)]
-    command = [sys.executable, __file__, "--peak", label, *sizes]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(run.stdout.split()[-1])
-
-
-def peak(label, case):
-    """Return the megabytes a sample that training takes, in this process."""
-    # What the framework takes whatever it computes is taken before.
-    contestant(label, (case[0], 2, *case[2:])).train()
-    before = resident("VmRSS")
-    trained = contestant(label, case)
-    trained.train()
-    # Of the second step: what compilation takes is over. This resets VmHWM.
-    Path("/proc/self/clear_refs").write_text("5")
-    trained.train()
-    return (resident("VmHWM") - before) / case[0] / 1e6
-
-
-def resident(field):
-    """Return bytes of this process's memory, as Linux tells: now, VmRSS, or most, VmHWM."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return 1024 * int(line.split()[1])
-    raise RuntimeError(f"/proc/self/status has no {field}")
-
-
-def main():
-    """Print the memory that a model's training takes: `peak_apart` starts this."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--peak", required=True, metavar="LABEL")
-    for name in SIZES:
-        parser.add_argument(f"--{name}", type=int, required=True)
-    options = parser.parse_args()
-    case = tuple(getattr(options, name) for name in SIZES)
-    print(round(peak(options.peak, case), 3))
-
-
-if __name__ == "__main__":
-    main()
