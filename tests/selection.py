@@ -134,7 +134,7 @@ test_equations.py
     compiled  layer_equals_oracle[*-plain-*]
     torch     layer_equals_oracle
 test_examples.py
-    quick     several_devices
+    compiled  several_devices
     torch     *
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
@@ -146,7 +146,7 @@ test_export.py
 test_golden.py
     quick     lstm_equals_released_code[nesterov_lstm_restart-]
     quick     dtriv_equals_released_code[momentum_dtriv-]
-    quick     nested_equals_released_code
+    quick     nested_equals_released_code[mcrm-]
     torch     *
 test_hessian_free.py
     quick     a_quadratic_is_solved_in_two_updates
@@ -158,6 +158,10 @@ test_hessian_free_refusals.py
     compiled  the_layers_of_the_package_pass
     compiled  a_fused_layer_without_second_derivatives_is_stepped
     compiled  layers_frozen_after_compile_*
+test_initializers.py
+    quick     initializers_follow_keras
+    quick     a_seed_is_in_the_config_as_it_was_given
+    torch     *
 test_learned_momentum.py
     quick     every_path_equals_the_steps[*-LSTM-unit-slots]
     quick     every_path_equals_the_steps[native-MCRM-unit-slots]
@@ -168,12 +172,12 @@ test_learned_momentum.py
 test_native.py
     # The kernel is the same for every backend; how it is called is the same for every row.
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
-    quick     every_shape_equals_the_steps[3-SRGRU-wide]
-    quick     every_shape_equals_the_steps[3-MCRM-NAG-ragged]
+    compiled  every_shape_equals_the_steps[3-SRGRU-wide]
+    compiled  every_shape_equals_the_steps[3-MCRM-NAG-ragged]
     torch     every_shape_equals_the_steps[3-*]
     torch     every_shape_equals_the_steps[1-*-chunks]
     once      every_shape_equals_the_steps
-    slow      jax_transforms_in_training[MCRM]
+    slow      jax_transforms_in_training
     slow      without_the_interface_of_xla_the_numbers_stay
     once      a_cold_start_says_what_it_does
     once      an_update_compiles_what_it_changes
@@ -182,14 +186,24 @@ test_native.py
     torch     one_thread_compiles_at_a_time
     torch     sources_that_change_later_are_not_those_of_this_process
     torch     stale_code_goes_with_its_index
+    quick     a_batch_of_no_samples[AdamLSTM]
+    quick     with_numbers_of_64_bits_on_jax
+    quick     without_it_everything_is_as_before
+    quick     a_model_for_xla_is_compiled_without_it
+    quick     an_interface_of_another_version_is_not_called
+    compiled  a_batch_of_no_samples
+    compiled  a_state_that_is_changed_does_not_reach_the_gradient
+    compiled  saturated_gates_hold_a_memory_to_the_last_bit
+    torch     *
 test_native_process.py
     slow      ten_thousand_calls_keep_no_memory
 test_needs.py
     torch     *
 test_new_cell.py
     compiled  it_goes_where_recurrent_layers_go
+    quick     it_equals_its_equations[Adam-dead_row]
+    compiled  it_equals_its_equations
 test_next_keras.py
-    quick     each_family_trains_saves_and_loads[GRU]
     compiled  each_family_trains_saves_and_loads
     slow      two_processes_learn_what_one_learns
 test_optimizers.py
@@ -200,6 +214,11 @@ test_orthogonal.py
     torch     parameter_counts_of_the_paper
     compiled  small_and_odd_sizes_train
     compiled  time_distributed_counts_its_calls
+    quick     the_rotation_is_never_in_half_precision[mixed_float16]
+    compiled  the_rotation_is_never_in_half_precision
+    quick     a_gradient_by_the_skew_part_exists_at_zero[expm]
+    compiled  a_gradient_by_the_skew_part_exists_at_zero
+    compiled  the_rotation_is_computed_once_per_call
 test_orthogonal_training.py
     slow      orthogonal_after_many_updates[1000-*]
     compiled  *
@@ -211,11 +230,13 @@ test_paths.py
     quick     kernels_equal_the_steps[*-NAGGRU-slots]
     compiled  kernels_equal_the_steps[*-NAGLSTM-*]
     compiled  kernels_equal_the_steps[*-AdamLSTM-*]
-    compiled  kernels_equal_the_steps[*-RMSPropGRU-*]
-    compiled  kernels_equal_the_steps[*-MomentumRNN-*]
     compiled  kernels_equal_the_steps[*-MCRM-momentum-*]
-    compiled  kernels_equal_the_steps[*-SRLSTM-released-*]
-    compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-*]
+    compiled  kernels_equal_the_steps[*-RMSPropGRU-*]
+    compiled  kernels_equal_the_steps[*-MomentumRNN-plain]
+    compiled  kernels_equal_the_steps[*-SRLSTM-released-plain]
+    compiled  kernels_equal_the_steps[*-SRLSTM-released-slots]
+    compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-plain]
+    compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-slots]
     compiled  kernels_equal_the_steps[*-Momentum*-slots]
     once      kernels_equal_the_steps
     torch     kernels_equal_the_steps_in_float64[AdamLSTM-*]
@@ -223,11 +244,23 @@ test_paths.py
     once      kernels_equal_the_steps_in_float64
     quick     large_products_before_the_loop_equal_those_in_it[plain-SRLSTM-released]
     compiled  large_products_before_the_loop_equal_those_in_it
-    quick     loops_equal_the_steps[SRGRU]
     quick     loops_equal_the_steps[AdamLSTM]
     compiled  loops_equal_the_steps
     quick     what_is_masked_may_be_nan_or_infinite[SRLSTM-nan]
     compiled  what_is_masked_may_be_nan_or_infinite
+    compiled  kernels_in_half_precision_equal_the_steps
+    quick     stateful_layers_go_on_from_their_slots[*-AdamLSTM]
+    compiled  stateful_layers_go_on_from_their_slots
+    quick     a_step_size_that_changes_is_followed[cpu-65-Mean]
+    compiled  a_step_size_that_changes_is_followed
+    quick     filter_equals_the_steps_of_the_rule[65-*]
+    torch     filter_equals_the_steps_of_the_rule
+    compiled  gradients_by_hand_equal_the_steps_for_a_memory_without_bias
+    quick     half_precision_around_the_layer[*AdamLSTM*]
+    compiled  half_precision_around_the_layer
+test_plan.py
+    torch     every_call_has_one_plan_that_serves_it
+    torch     each_condition_alone_keeps_a_kernel_away
 test_properties.py
     quick     a_sequence_may_be_split_anywhere[SRLSTM-3-holes-auto]
     quick     a_sequence_may_be_split_anywhere[NestedLSTM-3-holes-auto]
@@ -238,6 +271,17 @@ test_properties.py
     quick     samples_of_a_batch_do_not_meet[SRLSTM-dead_row]
     compiled  samples_of_a_batch_do_not_meet[*-dead_row]
     torch     samples_of_a_batch_do_not_meet
+    compiled  a_memory_with_dropout_trains
+    quick     the_velocity_past_a_samples_end_is_silent[MomentumGRU]
+    compiled  the_velocity_past_a_samples_end_is_silent
+    quick     each_call_draws_its_own_dropout_masks[MomentumLSTM]
+    compiled  each_call_draws_its_own_dropout_masks
+    quick     a_bare_cell_keeps_the_dtypes_of_its_states[mixed_float16-SRLSTM]
+    compiled  a_bare_cell_keeps_the_dtypes_of_its_states
+test_rotations.py
+    quick     rotation_and_its_gradient_under_a_compiler[3.0-*]
+    quick     *float64*
+    torch     *
 test_saving.py
     quick     round_trip[bidirectional-SRLSTM]
     quick     round_trip[bare-AdamDTRIV-cayley]
