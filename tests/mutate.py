@@ -130,6 +130,7 @@ def draw(count, seed):
     shares = {"rules/learned": 0.06, "rules/": 0.14, "cells/orthogonal": 0.06, "cells/": 0.14}
     counts = {prefix: round(count * shares.get(prefix, 0.2)) for prefix in TESTS}
     drawn = [change for prefix, n in counts.items() for change in groups[prefix][:n]]
+    generator.shuffle(drawn)
     # After a change of the native kernel all of it is compiled again: these come last.
     return sorted(drawn, key=lambda change: change["file"].startswith("paths/native/"))
 
