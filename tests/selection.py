@@ -99,8 +99,8 @@ test_dtypes.py
     compiled  *
 test_equations.py
     # On JAX and TensorFlow one layer meets the options that a backend may take otherwise, and
-    # one of each recurrence the native kernel; in the full checks each kind of states meets
-    # every option.
+    # one of each recurrence the native kernel; in the full checks a layer of
+    # each recurrence meets every option.
     quick     layer_equals_oracle[SRLSTM-mask_*-step]
     quick     layer_equals_oracle[SRLSTM-*dropout*-step]
     quick     layer_equals_oracle[AdamLSTM-mask_all_states-*]
@@ -113,11 +113,9 @@ test_equations.py
     torch     layer_equals_oracle[SRLSTM-released-*]
     compiled  layer_equals_oracle[SRLSTM-*]
     compiled  layer_equals_oracle[AdamLSTM-*]
-    compiled  layer_equals_oracle[AdamRNN-hidden-*]
     compiled  layer_equals_oracle[MomentumGRU-*]
-    compiled  layer_equals_oracle[MomentumDTRIV-*]
     compiled  layer_equals_oracle[MCRM-momentum-*]
-    compiled  layer_equals_oracle[*-plain-*]
+    compiled  layer_equals_oracle[*-plain-native]
     torch     layer_equals_oracle
 test_examples.py
     compiled  several_devices
@@ -150,7 +148,8 @@ test_initializers.py
 test_learned_momentum.py
     quick     every_path_equals_the_steps[*-LSTM-unit-slots]
     quick     every_path_equals_the_steps[native-MCRM-unit-slots]
-    compiled  every_path_equals_the_steps[*-unit-*]
+    compiled  every_path_equals_the_steps[*-LSTM-unit-*]
+    compiled  every_path_equals_the_steps[*-unit-slots]
     torch     every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
     torch     it_starts_as_heavy_ball
