@@ -101,6 +101,7 @@ test_equations.py
     # On JAX and TensorFlow one layer meets the options that a backend may take otherwise, and
     # one of each recurrence the native kernel; in the full checks a layer of
     # each recurrence meets every option.
+    torch     layer_equals_oracle[SRLSTM-released-*]
     quick     layer_equals_oracle[SRLSTM-mask_*-step]
     quick     layer_equals_oracle[SRLSTM-*dropout*-step]
     quick     layer_equals_oracle[AdamLSTM-mask_all_states-*]
@@ -110,7 +111,6 @@ test_equations.py
     quick     layer_equals_oracle[AdamDTRIV-cayley-mask_all_states-*]
     quick     layer_equals_oracle[MCRM-momentum-mask_all_states-*]
     quick     layer_equals_oracle[NestedLSTM-mask_all_states-native]
-    torch     layer_equals_oracle[SRLSTM-released-*]
     compiled  layer_equals_oracle[SRLSTM-*]
     compiled  layer_equals_oracle[AdamLSTM-*]
     compiled  layer_equals_oracle[MomentumGRU-*]
@@ -118,7 +118,9 @@ test_equations.py
     compiled  layer_equals_oracle[*-plain-native]
     torch     layer_equals_oracle
 test_examples.py
-    compiled  several_devices
+    slow      several_devices
+    once      quick_look_resumes
+    once      it_runs[quick_look-2]
     torch     *
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
