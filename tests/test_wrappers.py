@@ -94,6 +94,13 @@ def test_masked_sample_equals_the_sample_without_its_masked_steps(case, mask):
             assert_close(a[row], e[0], tolerance=2e-6)
 
 
+def test_the_first_of_several_masks_is_that_of_the_sequence(case):
+    layer, mask = built(case), MASKS["holes"](BATCH, TIME)
+    expected = run(layer, X, mask=mask)[0]
+    assert_close(run(layer, X, mask=[mask, None])[0], expected)
+    assert np.abs(run(layer, X)[0] - expected).max() > 1e-3
+
+
 def test_time_distributed(case):
     layer = built(case)
     many = np.stack([X, 2 * X, -X], axis=1)
