@@ -3,6 +3,9 @@
 import gc
 import os
 import random
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -25,21 +28,35 @@ for name, value in SURROUNDINGS.items():
 # Keras is imported where it is needed: what starts xdist's workers has no use for it.
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Leave what no backend changes to PyTorch, where it is quickest.
+def pytest_sessionstart(session):
+    """Compile the native kernel before xdist's workers would, each for itself."""
+    config = session.config
+    has_workers = getattr(config.option, "numprocesses", None)
+    if has_workers and config.args == config.getini("testpaths") and find_spec("numba"):
+        code = "from keras_momentum_rnn.paths.native import ready; ready.compiles({!r})"
+        commands = [[sys.executable, "-c", code.format(r)] for r in ("lstm", "nested_lstm")]
+        for process in [subprocess.Popen(c, cwd=Path(__file__).parent) for c in commands]:
+            process.wait()
 
-    On another backend these tests are slow, and `.ci/run`, which has them on PyTorch, leaves
-    out what is `repeated`. A test of such a file may be of `each_backend` all the same.
-    """
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark slow tests, and leave out those of another backend: tests/selection.py has both."""
     import keras
+    import selection
 
     on_torch = keras.config.backend() == "torch"
-    for item in items:
-        of_any, of_each = map(item.get_closest_marker, ("any_backend", "each_backend"))
-        if of_any and not of_each and not on_torch:
-            item.add_marker("slow")
-            item.add_marker("repeated")
+    here, elsewhere = selection.select(items, on_torch)
+    whole_files = not any("::" in argument for argument in config.args)
+    if whole_files and on_torch and (stale := selection.stale(items)):
+        raise pytest.UsageError(f"Lines of tests/selection.py fit no test: {stale}")
+    items[:] = here
+    config.hook.pytest_deselected(items=elsewhere)
+
+
+def pytest_make_parametrize_id(val):
+    """Name the rows of tests/cases.py."""
+    return val.id if type(val).__name__ == "Case" else None
 
 
 def seed_backend(backend):

@@ -115,27 +115,20 @@ def measured(options):
 def serve(batch, length, features, units, layers):
     """Take training steps of the layers that standard input names, and print their seconds."""
     import keras
-    import numpy as np
+    from measure import contestant
 
     import keras_momentum_rnn
 
     keras.utils.set_random_seed(0)
-    x = np.random.default_rng(0).normal(size=(batch, length, features)).astype("float32")
-    y = np.zeros((batch, 1), "float32")
-    models = {}
-    for name in layers:
-        layer = getattr(keras_momentum_rnn, name)(units)
-        models[name] = keras.Sequential(
-            [keras.Input((length, features)), layer, keras.layers.Dense(1)]
-        )
-        models[name].compile("adam", "mse")
+    models = {name: contestant(name, (batch, length, features, units)) for name in layers}
+    for model in models.values():
         for _ in range(3):
-            models[name].train_on_batch(x, y)
+            model.train()
     print(keras_momentum_rnn.__file__, flush=True)
     for line in sys.stdin:
         start = time.perf_counter()
         for _ in range(STEPS):
-            float(np.asarray(models[line.strip()].train_on_batch(x, y)))
+            models[line.strip()].train()
         print((time.perf_counter() - start) / STEPS, flush=True)
 
 

@@ -1,7 +1,6 @@
 """Time layers with and without the native kernel, beside the LSTM of the backend.
 
     KERAS_BACKEND=jax python benchmarks/native.py
-    KERAS_BACKEND=jax python benchmarks/native.py --memory
 
 All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
 torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
@@ -14,7 +13,6 @@ so), case and layer:
     kernel                       milliseconds of a step that pass inside the kernel
     floor                        milliseconds of the step's products alone, at the peak below
     peak                         GFLOP/s of a product of large matrices, by NumPy
-    memory                       megabytes a sample that training takes: baseline and native
     case, rounds, threads, versions, load (the load average before and after)
 
 Beside other work a heavier layer looks better than it is: above a load average of 0.5 nothing
@@ -23,7 +21,6 @@ begins, unless --busy says that it may.
 
 import argparse
 import contextlib
-import functools
 import os
 import sys
 import time
@@ -38,7 +35,6 @@ from measure import (  # noqa: E402
     EQUAL_PARAMETERS,
     SIZES,
     contestant,
-    peak_apart,
     ratio,
     timed,
     units_of,
@@ -46,7 +42,7 @@ from measure import (  # noqa: E402
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
 from keras_momentum_rnn.paths.native import kernel, simd  # noqa: E402
-from keras_momentum_rnn.paths.native.runtime import (
+from keras_momentum_rnn.paths.native.runtime import (  # noqa: E402
     SWITCH,
     thread_count,
 )
@@ -95,11 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--busy", action="store_true", help="measure beside other work")
-    parser.add_argument("--memory", action="store_true", help="measure that, in `main`, alone")
     options = parser.parse_args()
-    if options.memory:
-        add_memory()
-        return
     if LOAD[0] > MOST_LOAD and not options.busy:
         sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
     backend, name = keras.config.backend(), conditions()
@@ -128,20 +120,6 @@ def conditions():
         f"OMP_WAIT_POLICY={policy}": policy,
     }
     return ", ".join([keras.config.backend(), *(name for name, met in others.items() if met)])
-
-
-def add_memory():
-    """Add to results that are there what the steps of `main` take; it needs no idle machine."""
-    results = read_results(RESULTS, {})
-    case, _, layers = CASES["main"]
-    rows = results[conditions()]["main"]["layers"]
-    os.environ[SWITCH] = "1"
-    peak = functools.cache(lambda name: peak_apart(name, case))
-    for layer in layers:
-        baseline, _ = baseline_of(layer)
-        rows[layer]["memory"] = {"baseline": peak(baseline), "native": peak(layer)}
-        print(layer, rows[layer]["memory"], flush=True)
-    write_json(RESULTS, results)
 
 
 def baseline_of(layer):

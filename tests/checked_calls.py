@@ -22,12 +22,10 @@ from keras_momentum_rnn import (
     RuleLSTMCell,
     convert,
     diagnostics,
-    experiments,
     initializers,
     optimizers,
     rules,
     streaming,
-    tasks,
     tuning,
 )
 
@@ -102,12 +100,6 @@ states = streaming.initial_states(streaming.step_model(model), batch_size=2)
 streaming.initial_states(model, batchsize=2)  # mistake
 print(diagnostics.memory_map(layer, x)["h"].shape)
 diagnostics.gradient_norms(model, x)  # mistake
-task = tasks.load("adding", steps=20)
-task.fit(model, batch_size=3)  # mistake
-task.fit(task.model(MomentumLSTM(4, **task.layer_arguments)), batch_size=3, epochs=2)
-task.train.batches(3)
-tasks.recipe("pmnist", "AdamLSTM", units=256).layer.plan()
 hypermodel = tuning.MomentumHyperModel((None, 3), head=2, layers=["LSTM", MomentumLSTM])
 tuning.tune(hypermodel, x, x, strategy="quick", directory="search")  # mistake
 tuning.tune(hypermodel, x, x, directory="search").best_model().summary()
-experiments.Claim("sooner", better=("AdamLSTM",), then=("LSTM",))  # mistake

@@ -9,7 +9,6 @@ import pytest
 BACKENDS = ("tensorflow", "jax", "torch")
 # The parts of the package that import more than Keras, and what they import.
 PARTS = {
-    "experiments": ("matplotlib", "rich"),
     "native": ("numba", "llvmlite"),
     "tuning": ("keras_tuner", "rich", "scipy", "sklearn"),
 }

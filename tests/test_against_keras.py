@@ -10,7 +10,6 @@ from harness import BACKEND, assert_close, normal, randomise, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from masks import MASKS
-from speed import COMPILES, slow_if_compiled, slow_unless
 
 import keras_momentum_rnn as kmr
 
@@ -48,7 +47,6 @@ def differs_in_keras(options, mask, initial):
     return options["zero_output_for_mask"] or initial
 
 
-@slow_if_compiled
 @pytest.mark.parametrize("keras_class, ours", PAIRS, ids=lambda c: c.__name__)
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(
@@ -86,13 +84,7 @@ def test_plain_layer(keras_class, ours, options, mask, initial, training):
             assert_close(a, e, tolerance=2e-6)
 
 
-@pytest.mark.parametrize(
-    "merge_mode",
-    [
-        slow_unless(not COMPILES or m == "concat", m)
-        for m in ("sum", "mul", "ave", "concat", None)
-    ],
-)
+@pytest.mark.parametrize("merge_mode", ["sum", "mul", "ave", "concat", None])
 @pytest.mark.parametrize("mask", [None, "holes", "dead_row"])
 @pytest.mark.parametrize("keras_class, ours", PAIRS, ids=lambda c: c.__name__)
 def test_bidirectional(keras_class, ours, merge_mode, mask):
@@ -160,7 +152,6 @@ def plain(ours):
     return Plain
 
 
-@slow_if_compiled
 @pytest.mark.parametrize("module, test_class, replaced, test", its_own_tests())
 def test_keras_own_tests_pass(module, test_class, replaced, test, monkeypatch):
     ours = {name: plain(cls) for name, cls in replaced.items()}

@@ -7,7 +7,6 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES
-from speed import slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import our_layers
@@ -54,7 +53,7 @@ def test_bad_values_are_refused_with_the_value(case, name):
     assert [value for value in BAD[name] if not refused(value)] == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", CASES)
 def test_unknown_argument_is_refused(case):
     with pytest.raises((TypeError, ValueError), match="momentun"):
         case.layer(momentun=0.9)
@@ -92,7 +91,7 @@ def test_a_misspelt_argument_names_the_nearest(layer, wrong, right):
         layer(4, **{wrong: 0.9})
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", CASES)
 def test_messages_name_the_layer_and_the_shapes_of_its_user(case):
     name = case.layer_class.__name__
     with pytest.raises(TypeError, match=f"^{name}: missing a required argument: 'units'"):
@@ -185,7 +184,7 @@ def test_momentum_of_one_warns():
         kmr.MomentumLSTM(4, momentum=1.0)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", CASES)
 def test_wrong_number_of_initial_states_is_refused(case):
     x = np.zeros((2, 3, 3), "float32")
     layer = case.layer()
@@ -196,7 +195,7 @@ def test_wrong_number_of_initial_states_is_refused(case):
         layer(x, initial_state=states)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", CASES)
 def test_initial_states_of_a_wrong_shape_are_refused(case):
     layer = case.layer()
     good = [np.zeros((2, size), "float32") for size in layer.state_size]
@@ -207,7 +206,7 @@ def test_initial_states_of_a_wrong_shape_are_refused(case):
                 layer(np.zeros((2, 3, 3), "float32"), initial_state=states)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", CASES)
 def test_positional_order_of_keras(case):
     taken = inspect.signature(case.layer_class).parameters
     names = [n for n in inspect.signature(case.keras_layer).parameters if n in taken]
@@ -258,14 +257,7 @@ def other_value(name, default):
     raise AssertionError(f"give {name} a value in OTHER_VALUES")
 
 
-def configs():
-    """One of each kind of arguments is quick. Configs are made of no tensors."""
-    for case in CASES:
-        kinds = ("SRLSTM", "AdamGRU-reset-before", "MCRM-momentum", "AdamDTRIV-cayley")
-        yield slow_unless(case.id in kinds, case, id=case.id, of_each_backend=False)
-
-
-@pytest.mark.parametrize("case", configs())
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("part", ["layer", "cell"])
 def test_every_argument_is_in_the_config(case, part):
     cls = case.layer_class if part == "layer" else type(case.layer().cell)
@@ -284,7 +276,7 @@ def test_every_argument_is_in_the_config(case, part):
         assert config[name] != plain[name]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
+@pytest.mark.parametrize("case", CASES)
 def test_numbers_can_be_read(case):
     layer = case.layer()
     for name, value in case.numbers.items() if "rule" not in case.options else ():

@@ -15,8 +15,6 @@ from keras_momentum_rnn.atomic_files import (
     write_sealed,
 )
 
-pytestmark = pytest.mark.any_backend
-
 
 @pytest.mark.two_writers
 def test_two_writers_of_one_file_never_share_a_name(tmp_path):

@@ -21,7 +21,6 @@ from conversions import (
     sequences,
 )
 from keras import layers
-from speed import COMPILES, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn import (
     NAGLSTM,
@@ -70,9 +69,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    "option", [slow_unless(not COMPILES or name == "dropout", name) for name in OPTIONS]
-)
+@pytest.mark.parametrize("option", OPTIONS)
 def test_a_layer_keeps_its_options(option):
     plain = layers.LSTM(UNITS, name="memory", **OPTIONS[option])
     plain.build((None, TIME, WIDTH))
@@ -126,7 +123,6 @@ def test_an_unbuilt_layer_or_model_stays_unbuilt():
         assert arrays(ours(random(BATCH, TIME, WIDTH)))[0].shape[0] == BATCH
 
 
-@slow_if_compiled
 @pytest.mark.parametrize(
     "merge_mode, return_sequences",
     [("concat", True), ("sum", True), ("ave", False), ("mul", False), (None, True)],
@@ -147,7 +143,6 @@ def test_bidirectional(merge_mode, return_sequences):
     assert_same(wrapper, bare, random(BATCH, TIME, WIDTH))
 
 
-@slow_if_compiled
 def test_bidirectional_with_a_backward_layer_of_its_own():
     forward = layers.LSTM(UNITS, return_sequences=True)
     backward = layers.LSTM(
@@ -160,7 +155,6 @@ def test_bidirectional_with_a_backward_layer_of_its_own():
     assert ours.layers[1].backward_layer.units == UNITS + 2
 
 
-@slow_if_compiled
 def test_time_distributed_layers_and_models():
     inner = keras.Sequential([layers.LSTM(UNITS, name="inner"), layers.Dense(2)])
     x = keras.Input((2, TIME, WIDTH))
@@ -182,7 +176,6 @@ RULE_NUMBERS = {
 }
 
 
-@slow_if_compiled
 @pytest.mark.parametrize("layer_class", RULE_NUMBERS, ids=lambda c: c.__name__)
 def test_each_class_takes_its_numbers_and_trains(layer_class):
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS)])
@@ -196,7 +189,6 @@ def test_each_class_takes_its_numbers_and_trains(layer_class):
     assert ours.train_on_batch(x, y) > ours.train_on_batch(x, y)
 
 
-@slow_if_compiled
 def test_a_converted_model_saves_and_reloads(tmp_path):
     first = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))
     model = keras.Sequential([keras.Input((TIME, WIDTH)), first, layers.LSTM(UNITS)])
@@ -250,7 +242,6 @@ def test_the_example_of_the_docstring_runs(function):
     assert isinstance(names.get("plain", names.get("ours")), keras.Layer)
 
 
-@slow_if_compiled
 @pytest.mark.parametrize(
     "plain, ours, options",
     [

@@ -9,12 +9,9 @@ from conversions import Averaging
 from harness import array, assert_close, normal, randomise
 from keras import layers, ops
 from masks import MASKS
-from speed import SLOW_IF_COMPILED
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.convert import from_keras, to_keras
-
-pytestmark = SLOW_IF_COMPILED
 
 BATCH, TIME, FEATURES, UNITS = 3, 9, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)

@@ -20,7 +20,6 @@ from conversions import (
     sequences,
 )
 from keras import layers, ops
-from speed import slow_if_compiled
 
 from keras_momentum_rnn import (
     NAGLSTM,
@@ -30,7 +29,6 @@ from keras_momentum_rnn import (
 from keras_momentum_rnn.convert import from_keras, to_keras
 
 
-@slow_if_compiled
 def test_a_sequential_model_with_all_kinds_of_weights():
     model = keras.Sequential(
         [
@@ -58,7 +56,6 @@ def test_a_sequential_model_with_all_kinds_of_weights():
     assert_equal_arrays(model.variables, ours.variables)
 
 
-@slow_if_compiled
 def test_a_functional_model_with_states_masks_and_several_inputs():
     source, target = keras.Input((TIME, WIDTH), name="source"), keras.Input((None, WIDTH))
     mask, extra = keras.Input((None,), dtype="bool"), keras.Input((2 * UNITS,))
@@ -84,7 +81,6 @@ def test_a_functional_model_with_states_masks_and_several_inputs():
     assert set(ours.output) == set(outputs)
 
 
-@slow_if_compiled
 def test_shared_layers_and_models_stay_shared():
     shared = layers.LSTM(UNITS, return_sequences=True, name="shared")
     nested_input = keras.Input((TIME, WIDTH))

@@ -6,7 +6,6 @@ import pytest
 import reference
 from harness import array, named_weights, normal
 from keras import ops
-from speed import COMPILES, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn import AdamLSTM, MomentumRNN
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
@@ -26,7 +25,6 @@ NETS = {
     "MomentumRNN": (MomentumRNN, (reference.Elman(), "HeavyBall")),
     "AdamLSTM": (AdamLSTM, (reference.LSTM(), "Adam")),
 }
-QUICK = ("MomentumRNN",) if COMPILES else ("dense", "SimpleRNN", "MomentumRNN")
 
 
 class Case:
@@ -109,7 +107,7 @@ def check_product(case, expected, sample_weight=None):
     )
 
 
-@pytest.mark.parametrize("name", [slow_unless(name in QUICK, name, id=name) for name in NETS])
+@pytest.mark.parametrize("name", NETS)
 def test_products_are_those_of_the_explicit_matrix(name):
     case = Case(name)
     expected = case.curvature()
@@ -154,7 +152,6 @@ def test_products_have_the_hessian_of_regularizers():
     check_product(case, case.curvature() + np.diag(0.4 * np.repeat(where, sizes)))
 
 
-@slow_if_compiled
 def test_products_of_several_outputs_add_up():
     inputs = keras.Input((FEATURES,))
     h = keras.layers.Dense(UNITS, "tanh")(inputs)
@@ -184,7 +181,6 @@ def products_by_name(model, x, y, named):
     return dict(zip([w.path for w in variables], np.split(product, ends)))
 
 
-@slow_if_compiled
 def test_a_loss_without_curvature_has_none():
     inputs = keras.Input((FEATURES,))
     model = HessianFreeModel(inputs, keras.layers.Dense(1)(inputs))

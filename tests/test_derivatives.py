@@ -7,7 +7,6 @@ from cases import CASES
 from harness import BACKEND, array, assert_close, normal, randomise
 from keras import ops
 from masks import MASKS
-from speed import COMPILES, few, slow_unless
 
 from keras_momentum_rnn import AdamLSTM
 
@@ -92,8 +91,8 @@ def gradient_penalty(layer, mask):
 
 
 @pytest.mark.second_derivatives
-@pytest.mark.parametrize("mask", [slow_unless(not COMPILES, None), "holes"])
-@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
+@pytest.mark.parametrize("mask", [None, "holes"])
+@pytest.mark.parametrize("case", ROWS)
 def test_second_derivatives_are_those_of_the_steps(case, mask):
     # With a mask the final states are those of the samples' ends, not of the last step.
     fast, step = pair(case, return_state=True)
@@ -171,7 +170,7 @@ TRANSFORMED = [case for case in ROWS if case.id not in ("SRDTRIV", "AdamDTRIV-ca
 
 
 @pytest.mark.transforms
-@pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM"))
+@pytest.mark.parametrize("case", TRANSFORMED)
 def test_vectorized_map_equals_a_loop(case):
     layer = pair(case)[0]
     rest = [v.value for v in layer.non_trainable_variables]
@@ -188,7 +187,7 @@ def test_vectorized_map_equals_a_loop(case):
 
 @pytest.mark.transforms
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no function transforms")
-@pytest.mark.parametrize("case", few(TRANSFORMED, "AdamLSTM"))
+@pytest.mark.parametrize("case", TRANSFORMED)
 def test_gradients_of_each_sample_and_forward_mode(case):
     """grad, jacfwd and vmap of grad over all weights, beside the plain gradient."""
     layer = pair(case)[0]
@@ -250,7 +249,7 @@ def test_a_sequence_of_no_steps_is_refused():
         AdamLSTM(UNITS)(np.zeros((3, 0, FEATURES), "float32"))
 
 
-@pytest.mark.parametrize("case", few(ROWS, "AdamLSTM"))
+@pytest.mark.parametrize("case", ROWS)
 def test_a_batch_of_no_samples(case):
     layer = case.layer(UNITS, return_sequences=True, return_state=True)
     outputs, *states = layer(np.zeros((0, TIME, FEATURES), "float32"))

@@ -17,7 +17,6 @@ from diagnosed import (
 )
 from harness import BACKEND, array, assert_close, gradients, normal, run
 from keras import ops
-from speed import COMPILES, slow_if_compiled, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.diagnostics import (
@@ -27,12 +26,7 @@ from keras_momentum_rnn.diagnostics import (
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *(slow_unless(not COMPILES, name) for name in ("SimpleRNN", "LSTM", "RNN(GRUCell)")),
-        *(slow_unless(not COMPILES, name) for name in ("MomentumRNN", "MCRM")),
-        "AdamLSTM",
-    ],
+    "name", ["SimpleRNN", "LSTM", "RNN(GRUCell)", "MomentumRNN", "MCRM", "AdamLSTM"]
 )
 def test_gradient_norms_are_those_of_a_restart_from_h(name):
     """Stop after step t and start anew: the loss by h, the other states held, is dL/dh_t."""
@@ -104,7 +98,6 @@ def test_backwards_norms_are_in_the_order_of_the_inputs(name):
     assert_close(norms, expected[::-1])
 
 
-@slow_if_compiled
 @pytest.mark.parametrize("name", ["LSTM", "AdamLSTM"])
 def test_masked_steps_have_no_h(name):
     """Samples that skip their first steps are as samples without them."""
@@ -118,7 +111,6 @@ def test_masked_steps_have_no_h(name):
     assert_close(norms[2:], gradient_norms(short, x[:, 2:], y, short.layers[0]))
 
 
-@slow_if_compiled
 def test_layers_of_functional_models_and_inside_wrappers():
     x, y = data()
     inputs = keras.Input((TIME, FEATURES))
@@ -140,7 +132,6 @@ def broken_loss(y, y_pred):
     raise KeyError("broken")
 
 
-@slow_if_compiled
 @pytest.mark.parametrize("name", ["LSTM", "NestedLSTM"])
 def test_the_model_is_left_as_it_was(name):
     x, y = data()
@@ -212,7 +203,6 @@ def test_a_layer_that_the_loss_does_not_see_has_no_gradient():
     np.testing.assert_array_equal(gradient_norms(model, x, y, layer, loss="mse"), 0)
 
 
-@slow_if_compiled
 def test_half_precision():
     x, y = data()
     full = model_of(kmr.AdamLSTM(UNITS, step_size=0.1))

@@ -15,8 +15,6 @@ if not (DOCS / "tools").exists():
 
 # The modules whose `__all__` a user may import from, beside the package itself.
 PUBLIC = ("", ".initializers", ".optimizers", ".optimizers.schedules", ".rules", ".diagnostics")
-pytestmark = pytest.mark.any_backend
-
 ENTRY = re.compile(r"^::: (\S+)$", flags=re.MULTILINE)
 IMPORT = re.compile(
     r"^from (keras_momentum_rnn[\w.]*) import (?:\(([^)]*)\)|(.+))$", flags=re.MULTILINE

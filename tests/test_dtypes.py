@@ -1,5 +1,7 @@
 """Dtype policies: everything finite, and slots in float32 within a call."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -17,14 +19,12 @@ from harness import (
     weights_of,
 )
 from keras import ops
-from speed import COMPILES, few, slow_unless
 
 import keras_momentum_rnn as kmr
 
 POLICIES = ["float32", "mixed_bfloat16", "mixed_float16"]
 if BACKEND != "jax":  # JAX computes in float64 only where a flag says so
     POLICIES.append("float64")
-FEW = ("AdamLSTM", "MCRM-momentum")
 INPUTS = {
     "zero": lambda rng: np.zeros((2, 20, 3), "float32"),
     "huge": lambda rng: normal(rng, 2, 20, 3, scale=1e3),
@@ -36,12 +36,10 @@ def kinds():
     for case in CASES:
         for policy in POLICIES:
             for kind in INPUTS:
-                # A long loop takes seconds: never quick, in the narrowest type alone, and once
-                # for each kind of states.
+                # A long loop takes seconds: in the narrowest type alone, and once for each
+                # kind of states.
                 if kind != "long" or (policy == "mixed_float16" and case in REPRESENTATIVES):
-                    quick = case.id in FEW or (not COMPILES and policy == "mixed_float16")
-                    name = f"{case.id}-{policy}-{kind}"
-                    yield slow_unless(quick and kind != "long", case, policy, kind, id=name)
+                    yield case, policy, kind
 
 
 @pytest.mark.parametrize("case, policy, kind", kinds())
@@ -61,7 +59,7 @@ def test_finite(case, policy, kind):
 @pytest.mark.skipif(
     BACKEND == "jax", reason="JAX computes in float64 only where a flag says so"
 )
-@pytest.mark.parametrize("case", few(CASES, *FEW))
+@pytest.mark.parametrize("case", CASES)
 def test_float64_is_exact(case):
     rng = np.random.default_rng(0)
     x = normal(rng, 2, 30, 3)
@@ -81,11 +79,7 @@ def test_float64_is_exact(case):
 
 @pytest.mark.parametrize(
     "stateful, policy",
-    [
-        slow_unless(not COMPILES or (stateful and policy == "mixed_float16"), stateful, policy)
-        for stateful in (False, True)
-        for policy in ("mixed_bfloat16", "mixed_float16")
-    ],
+    itertools.product([False, True], ["mixed_bfloat16", "mixed_float16"]),
 )
 def test_velocity_does_not_stall_in_half_precision(policy, stateful):
     """A constant input at momentum 0.99 and step size 0.6 drives v to 60.
@@ -172,7 +166,7 @@ def test_second_moment_neither_overflows_nor_vanishes_in_half_precision(policy):
     np.testing.assert_allclose(drives, 1 / np.sqrt(0.1), rtol=1e-2)
 
 
-@pytest.mark.parametrize("case", few(CASES, *FEW))
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_is_close_to_float32(case, policy):
     rng = np.random.default_rng(0)
@@ -188,7 +182,7 @@ def test_half_precision_is_close_to_float32(case, policy):
     assert_close(run(half, x)[0], run(layer, x)[0], tolerance=0.05)
 
 
-@pytest.mark.parametrize("case", few(CASES, *FEW))
+@pytest.mark.parametrize("case", CASES)
 def test_trains_in_mixed_precision(case):
     rng = np.random.default_rng(0)
     x = normal(rng, 8, 5, 3)

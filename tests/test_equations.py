@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import reference
-from cases import CASES, EVERY_RULE_AND_CELL, REPRESENTATIVES
+from cases import CASES, EVERY_RULE_AND_CELL
 from harness import (
     BACKEND,
     array,
@@ -16,7 +16,6 @@ from harness import (
 )
 from keras import ops
 from masks import MASKS
-from speed import COMPILES, slow_unless
 
 BATCH, TIME, FEATURES, UNITS = 3, 7, 3, 4
 
@@ -52,9 +51,6 @@ OPTIONS = {
     ),
 }
 
-# With these every option is quick where each is a program to compile.
-EVERY_OPTION = ("SRLSTM", "MomentumGRU")
-OF_STEPS = ("SRLSTM", "MomentumGRU", "MomentumLSTM", "AdamRNN-hidden", "MomentumDTRIV")
 CONCERN_BOTH = ["plain", "all_states", "mask_all_states", "mask_backwards", "dropout_1"]
 
 
@@ -122,8 +118,7 @@ def crossed():
     """Every rule, and every cell, with every option, on every path that it may take.
 
     A rule and a cell do not know each other: the layers that add neither a new rule nor a
-    new cell meet the options that concern both. An equation is written for all backends, so
-    that beside PyTorch each option meets each kind of states.
+    new cell meet the options that concern both.
     """
     for case in CASES:
         names = OPTIONS if case in EVERY_RULE_AND_CELL else CONCERN_BOTH
@@ -137,14 +132,10 @@ def crossed():
                 slots=how.get("initial") == "all",
                 features=FEATURES,
             )
-            quick = not COMPILES or name == "mask_all_states" or case.id in EVERY_OPTION
-            each = {"of_each_backend": name in CONCERN_BOTH or case in REPRESENTATIVES}
             row = f"{case.id}-{name}"
-            yield slow_unless(quick, case, name, "auto", id=f"{row}-{plan.path}", **each)
+            yield pytest.param(case, name, "auto", id=f"{row}-{plan.path}")
             if plan.path != "step":
-                # That steps are right is shown by one of each rule and cell; a path is by all.
-                quick = quick and (name in CONCERN_BOTH or case.id in OF_STEPS)
-                yield slow_unless(quick, case, name, False, id=f"{row}-step", **each)
+                yield pytest.param(case, name, False, id=f"{row}-step")
 
 
 @pytest.mark.parametrize("case, option, use_cudnn", crossed())

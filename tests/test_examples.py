@@ -19,7 +19,6 @@ if not EXAMPLES.exists():
     pytest.skip("an installed package has no examples", allow_module_level=True)
 
 BACKEND = keras.config.backend()
-pytestmark = pytest.mark.any_backend
 
 # Example, its options, what it needs beside the extra `examples`, and what it prints.
 RUNS = [
@@ -90,7 +89,6 @@ def test_all_examples_run_here():
         assert "papers import" not in (EXAMPLES / f"{name}.py").read_text()
 
 
-@pytest.mark.each_backend
 def test_several_devices(tmp_path):
     """In a process of its own: devices are counted when a backend starts."""
     flags = "--xla_force_host_platform_device_count=2"

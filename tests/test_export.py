@@ -32,7 +32,7 @@ def representatives():
             for sizes in chosen_sizes(kind, form):
                 cell = Cell(layer, form, kind, sizes)
                 skip = pytest.mark.skipif(bool(why), reason=why or "")
-                yield pytest.param(cell, id=cell.id, marks=[skip, pytest.mark.slow])
+                yield pytest.param(cell, id=cell.id, marks=skip)
 
 
 def chosen_sizes(kind, form):
@@ -79,7 +79,6 @@ def test_predict_does_not_pay_for_files(jit_compile, monkeypatch, tmp_path):
     assert taken(lambda: tf.function(model)(x)) == {"graph_loop"}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(bool(exports.missing("onnx")), reason=str(exports.missing("onnx")))
 def test_the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded(tmp_path):
     """Nothing that depends on weights alone is left in the graph that runs."""
@@ -130,7 +129,6 @@ STEP_FORMATS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", STEP_FORMATS[BACKEND])
 @pytest.mark.parametrize("layer", ["LSTM", "MomentumLSTM", "AdamLSTM", "DTRIV", "MCRM"])
 def test_a_file_of_one_step_predicts_step_by_step(layer, kind, tmp_path):

@@ -195,7 +195,6 @@ def test_nested_equals_released_code(name):
         assert_close(actual[weight_name], gradient, tolerance=5e-5)
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize(
     "features, outputs, total, sizes",
     [

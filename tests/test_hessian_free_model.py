@@ -5,12 +5,9 @@ import numpy as np
 import pytest
 from harness import BACKEND, array, normal
 from keras import ops
-from speed import SLOW_IF_COMPILED
 
 from keras_momentum_rnn import AdamLSTM, MomentumRNN
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
-
-pytestmark = SLOW_IF_COMPILED
 
 RNG = np.random.default_rng(0)
 X = normal(RNG, 12, 5)

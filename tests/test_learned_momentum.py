@@ -15,7 +15,6 @@ from harness import (
 )
 from keras import ops
 from masks import MASKS
-from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 import keras_momentum_rnn.convert
@@ -50,9 +49,7 @@ def fixed(name, momentum, step_size, units=5):
 
 @pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
 @pytest.mark.parametrize("per", PER)
-@pytest.mark.parametrize(
-    "name", [slow_unless(not COMPILES or name in ("LSTM", "MCRM"), name) for name in LAYERS]
-)
+@pytest.mark.parametrize("name", LAYERS)
 def test_it_starts_as_heavy_ball(name, per, tied):
     rule = rules.LearnedMomentum(0.8, 0.3, per=per, tied=tied)
     ours, plain = learned(name, rule=rule), fixed(name, 0.8, 0.3)
@@ -205,12 +202,6 @@ ROWS = [
 ]
 # Where a row is a program to compile, these have each path, each shape of the weights and, of
 # MCRM, a cell without a kernel.
-QUICK_ROWS = [("LSTM", per, "holes") for per in PER] + [
-    ("LSTM", "unit", "slots"),
-    ("GRU", "unit", "slots"),
-    ("DTRIV", "unit", "slots"),
-    ("MCRM", "unit", "slots"),
-]
 
 
 def pair(name, per, dtype="float32", **options):
@@ -263,9 +254,7 @@ def path_of(device, name, per, slots):
     return "filter" if filterable or (per, slots) == ("scalar", False) else "step"
 
 
-@pytest.mark.parametrize(
-    ("name", "per", "call"), [slow_unless(not COMPILES or r in QUICK_ROWS, *r) for r in ROWS]
-)
+@pytest.mark.parametrize(("name", "per", "call"), ROWS)
 def test_every_path_equals_the_steps(name, per, call, device):
     options, slots, _ = CALLS[call]
     if device != "cpu" and name not in (NATIVE if device == "native" else FUSED):
@@ -333,7 +322,7 @@ def test_gradients_of_many_results_at_once(device):
     import torch
 
     layers = pair("GRU", "unit")
-    x = torch.tensor(normal(np.random.default_rng(1), 3, TIME, 2))
+    x = torch.tensor(normal(np.random.default_rng(1), 2, 4, 2))
     actual, expected = (
         torch.autograd.functional.jacobian(layer, x, vectorize=fast)
         for layer, fast in zip(layers, (True, False))

@@ -29,7 +29,6 @@ def test_gradient_norms_are_drawn(tmp_path):
             plot_gradient_norms(wrong)
 
 
-@pytest.mark.any_backend
 def test_memory_maps_are_drawn(tmp_path):
     x = data()[0][:1]
     layers = {name: built(LAYERS[name]()) for name in ("GRU", "LSTM", "MCRM", "NestedLSTM")}

@@ -18,7 +18,6 @@ import pytest
 from harness import BACKEND, array, assert_close, normal, results_and_gradients
 from masks import MASKS
 from native_layers import compare, pair
-from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native import runtime
@@ -71,17 +70,8 @@ SHAPES = {
 def shape_rows():
     for name in LAYERS:
         for shape in SHAPES:
-            compiled = (name, shape) in {
-                ("AdamLSTM", "ragged"),
-                ("SRGRU", "wide"),
-                ("MCRM-NAG", "ragged"),
-            }
-            for count in (1, 3):
-                # One thread takes whole what several divide.
-                quick = compiled if COMPILES else count == 3 or shape in ("ragged", "chunks")
-                row = f"{count}-{name}-{shape}"
-                # The kernel is the same for every backend, and how it is called for every row.
-                yield slow_unless(quick, name, shape, count, id=row, of_each_backend=False)
+            for count in (1, 3):  # one thread takes whole what several divide
+                yield pytest.param(name, shape, count, id=f"{count}-{name}-{shape}")
 
 
 @pytest.mark.parametrize("name, shape, count", shape_rows())
@@ -96,7 +86,6 @@ def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     compare(layers, shape, MASKS["dead_row"](*shape[:2]), tolerance)
 
 
-@pytest.mark.any_backend
 def test_the_way_back_is_that_of_plain_numpy():
     """Over several chunks of a scaled rule, several rings, and units that fill no vector."""
     rng, units, gates = np.random.default_rng(0), 130, 4 * 130
@@ -275,8 +264,6 @@ np.savez(sys.argv[1], simd.VECTORS, *results)
 """
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 def test_the_tile_of_other_processors(tmp_path):
     """AVX2 and NEON take another. Forced here, in a process that compiles the kernel anew."""
     for name in ("own", "narrow"):
@@ -303,8 +290,6 @@ print(keras.ops.convert_to_numpy(h)[0, 0])
 """
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 def test_an_update_compiles_what_it_changes(tmp_path):
     """Numba itself compares the file of the compiled function alone."""
     package = tmp_path / "keras_momentum_rnn"
@@ -321,7 +306,6 @@ def test_an_update_compiles_what_it_changes(tmp_path):
     assert result() == pytest.approx(np.tanh(0.5))
 
 
-@pytest.mark.any_backend
 def test_stale_code_goes_with_its_index(tmp_path):
     """Numba writes a new index before the code, so that a kill leaves it before the old."""
     left = tmp_path / "other.txt"
@@ -335,7 +319,6 @@ def test_stale_code_goes_with_its_index(tmp_path):
     assert (tmp_path / "two.nbc").exists() and stamp.read_text() == runtime.fingerprint()
 
 
-@pytest.mark.any_backend
 def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monkeypatch):
     source = tmp_path / "rules.py"
     source.write_text("old")
@@ -351,7 +334,6 @@ def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monke
         runtime.fingerprint.cache_clear()
 
 
-@pytest.mark.any_backend
 def test_one_thread_compiles_at_a_time(monkeypatch):
     running, most = [], []
 
@@ -391,8 +373,6 @@ def in_a_process(code, *arguments, **environment):
 # Whether it can run
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 def test_numba_is_imported_by_the_first_run_alone():
     code = """
 import sys
@@ -478,8 +458,6 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
         assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 def test_a_cold_start_says_what_it_does(tmp_path):
     """Whoever reads compiled code says nothing, however long that takes."""
     code = """
@@ -491,14 +469,12 @@ print(runtime.compiles(), runtime.compiles())
     assert cold.count("prepares its native kernel") == 1 and "prepares" not in warm
 
 
-@pytest.mark.any_backend
 def test_numba_that_must_not_compile_is_said_to_be_the_reason(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     plan = kmr.AdamLSTM(4).plan(features=3, training=True)
     assert plan.path == "step" and "NUMBA_DISABLE_JIT=1" in plan.reason
 
 
-@pytest.mark.any_backend
 def test_each_compiled_function_is_compiled_for_one_kind_of_arguments():
     """Numba writes its index before the code: two kinds could be swapped by two processes."""
     for name in RECURRENCES:
@@ -517,7 +493,6 @@ def test_a_model_for_xla_is_compiled_without_it():
     assert not model.jit_compile
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
     from keras_momentum_rnn.paths.native import jax_call
@@ -545,7 +520,7 @@ def test_an_interface_of_another_version_is_not_called(monkeypatch):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
-@pytest.mark.parametrize("name", ["AdamGRU", pytest.param("MCRM", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["AdamGRU", "MCRM"])
 def test_jax_transforms_in_training(name):
     import jax
 

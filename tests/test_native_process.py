@@ -106,7 +106,6 @@ def fail_on_two(part):
         raise ValueError("of a part")
 
 
-@pytest.mark.slow
 def test_ten_thousand_calls_keep_no_memory():
     import resource
 

@@ -7,7 +7,6 @@ from harness import array, assert_close, normal, randomise, run
 from keras import ops
 from masks import MASKS
 from reference import rule_step
-from speed import slow_if_compiled
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert, rules
@@ -114,7 +113,6 @@ def test_it_equals_its_equations(rule, mask):
     assert_close(run(layer, x, mask=mask)[0], expected, 1e-5)
 
 
-@slow_if_compiled
 def test_it_goes_where_recurrent_layers_go(tmp_path):
     x, y = normal(np.random.default_rng(1), 8, TIME, FEATURES), np.zeros((8, 2))
     model = keras.Sequential(

@@ -13,7 +13,6 @@ import keras
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, randomise, run
-from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import ready_layers
@@ -30,9 +29,7 @@ REPRESENTATIVES = {
 }
 
 
-@pytest.mark.parametrize(
-    "family", [slow_unless(not COMPILES or name == "GRU", name) for name in REPRESENTATIVES]
-)
+@pytest.mark.parametrize("family", REPRESENTATIVES)
 def test_each_family_trains_saves_and_loads(family, tmp_path):
     layer = REPRESENTATIVES[family]
     assert layer.family == family
@@ -130,7 +127,6 @@ def trained(count, output):
     return json.loads(output.read_text())
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(bool(why_no_processes()), reason=why_no_processes() or "")
 def test_two_processes_learn_what_one_learns(tmp_path):
     one, two = (trained(count, tmp_path / f"{count}.json") for count in (1, 2))

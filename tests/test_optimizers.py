@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 from harness import BACKEND, array
 from keras import ops
-from speed import SLOW_ON_TENSORFLOW
 
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import NesterovMomentum, SteppedMomentum
-
-pytestmark = SLOW_ON_TENSORFLOW
 
 BOTH_FORMS = pytest.mark.parametrize("nesterov", [False, True], ids=["classical", "nesterov"])
 RNG = np.random.default_rng(3)

@@ -6,7 +6,6 @@ import pytest
 from harness import BACKEND, array, assert_close, gradients, normal, run
 from keras import ops
 from reference import expm
-from speed import slow_if_compiled
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert
@@ -27,7 +26,6 @@ def in_numpy(skew, units, parametrization):
     return np.linalg.solve(np.eye(units) + s, np.eye(units) - s)
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("units, thousands", [(170, 16), (360, 69), (512, 137)])
 def test_parameter_counts_of_the_paper(units, thousands):
     """Its Tables 4 and 13, of PMNIST; the base is no parameter, since nothing trains it."""
@@ -128,7 +126,6 @@ def test_the_rotation_is_computed_once_per_call(unroll, monkeypatch):
     assert len(calls) == 2
 
 
-@slow_if_compiled
 @pytest.mark.parametrize(
     "units, parametrization", [(1, "expm"), (1, "cayley"), (2, "expm"), (5, "cayley")]
 )
@@ -158,7 +155,6 @@ def test_a_gradient_by_the_skew_part_exists_at_zero(parametrization):
     assert np.abs(by_all["skew"]).min() > 1e-4
 
 
-@slow_if_compiled
 def test_time_distributed_counts_its_calls():
     layer = kmr.DTRIV(3, rebase_every=2)
     model = keras.Sequential(
@@ -193,7 +189,6 @@ def test_plan_has_no_fused_path(monkeypatch):
     assert lacking in plan.reason
 
 
-@slow_if_compiled
 def test_convert_refuses_what_has_no_counterpart_and_passes_by_the_rest():
     plain = keras.layers.SimpleRNN(4, name="mine")
     plain.build((None, 3, 2))

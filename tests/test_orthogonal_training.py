@@ -8,11 +8,8 @@ import pytest
 import reference
 from harness import BACKEND, array, assert_close, normal, weights_of
 from keras import ops
-from speed import SLOW_IF_COMPILED, slow_unless
 
 import keras_momentum_rnn as kmr
-
-pytestmark = SLOW_IF_COMPILED
 
 UNITS, UPDATES = 3, 7
 RNG = np.random.default_rng(4)
@@ -248,9 +245,9 @@ def test_a_layer_that_is_called_twice_in_an_update_counts_two():
     "updates, rebase_every, policy",
     [
         (100, 1, "float32"),
-        slow_unless(False, 1000, 1, "float32"),
-        slow_unless(False, 1000, 100, "mixed_bfloat16"),
-        slow_unless(False, 1000, None, "mixed_float16"),
+        (1000, 1, "float32"),
+        (1000, 100, "mixed_bfloat16"),
+        (1000, None, "mixed_float16"),
     ],
 )
 def test_orthogonal_after_many_updates(updates, rebase_every, policy):

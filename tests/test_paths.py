@@ -16,7 +16,6 @@ from harness import (
 from keras import ops
 from masks import MASKS
 from reference import LINEAR, SCALED, rule_step
-from speed import COMPILES, few, slow_unless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
@@ -98,23 +97,13 @@ def taken(case, device, slots=False, **options):
 
 # Each is a program to compile but on PyTorch.
 KERNEL_CALLS = CALLS if BACKEND == "torch" else ("plain", "slots", "recurrent-bias")
-# Every option is quick with one of each recurrence and of each kind of rule.
-EVERY_CALL = ("NAGLSTM", "AdamLSTM", "RMSPropGRU", "MomentumRNN", "MCRM-momentum")
-EVERY_CALL = ("NAGGRU",) if COMPILES else (*EVERY_CALL, "SRLSTM-released", "AdamDTRIV-cayley")
-
-
-def of_every_kind(cases):
-    """Return the cases as rows, of which those that `EVERY_CALL` names are quick."""
-    return [slow_unless(case.id in EVERY_CALL, case, id=case.id) for case in cases]
 
 
 def kernel_rows():
     for case in WITH_KERNEL:
         nested = (case.layer().cell.recurrence_name or "").startswith("nested")
         for call in CALLS if nested else KERNEL_CALLS:
-            linear = case.rule == "HeavyBall" and not COMPILES
-            quick = case.id in EVERY_CALL or (call == "slots" and linear)
-            yield slow_unless(quick, case, call, id=f"{case.id}-{call}")
+            yield case, call
 
 
 @pytest.mark.parametrize("case, call", kernel_rows())
@@ -139,7 +128,7 @@ def test_kernels_equal_the_steps(case, call, device):
         assert_equal(layers, None, slots, tolerance)
 
 
-@pytest.mark.parametrize("case", few(IN_LOOPS, "SRGRU", "AdamLSTM"))
+@pytest.mark.parametrize("case", IN_LOOPS)
 def test_loops_equal_the_steps(case, monkeypatch):
     """Filtered, or with what the steps computed kept for the backward pass."""
     monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
@@ -152,11 +141,7 @@ def test_loops_equal_the_steps(case, monkeypatch):
 
 @pytest.mark.parametrize(
     "case",
-    few(
-        named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
-        "SRLSTM-released",
-        "MomentumRNN",
-    ),
+    named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
 )
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.4}], ids=["plain", "dropout"])
 def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeypatch):
@@ -216,7 +201,7 @@ def assert_equal(layers, mask, slots=False, tolerance=1e-5):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the others have no kernel in float64")
 @pytest.mark.parametrize("device", ["cpu", "gpu"], indirect=True)
-@pytest.mark.parametrize("case", of_every_kind(WITH_KERNEL))
+@pytest.mark.parametrize("case", WITH_KERNEL)
 def test_kernels_equal_the_steps_in_float64(case, device):
     assert_equal(pair(case, "float64"), "holes", tolerance=1e-12)
 
@@ -408,7 +393,7 @@ def test_a_rule_without_momentum_runs_on_every_device(device):
 
 @pytest.mark.masked_nan
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("case", few(REPRESENTATIVES, "SRLSTM", "MCRM-momentum"))
+@pytest.mark.parametrize("case", REPRESENTATIVES)
 def test_what_is_masked_may_be_nan_or_infinite(case, value):
     rng = np.random.default_rng(0)
     x, mask = normal(rng, 3, 6, 3), MASKS["holes"](3, 6)
@@ -425,9 +410,7 @@ def test_what_is_masked_may_be_nan_or_infinite(case, value):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="on the others inference runs the steps")
 @pytest.mark.parametrize("device", ["native"], indirect=True)
-@pytest.mark.parametrize(
-    "case", of_every_kind(c for c in WITH_KERNEL if c.formulation != "released")
-)
+@pytest.mark.parametrize("case", [c for c in WITH_KERNEL if c.formulation != "released"])
 def test_bidirectional_and_models_take_the_fast_path(case, device, monkeypatch):
     def refused(*args, **kwargs):
         raise AssertionError("stepped")

@@ -187,7 +187,7 @@ def test_a_native_kernel_refuses_more_weights_than_it_is_fast_for(name, recurren
     assert paths[0] == "native" != paths[1]
 
 
-@hypothesis.settings(max_examples=500, deadline=None)
+@hypothesis.settings(max_examples=200, deadline=None)
 @hypothesis.given(call=ANY_CALL)
 def test_every_call_has_one_plan_that_serves_it(call):
     plan = planning.choose(call)

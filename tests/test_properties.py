@@ -4,19 +4,17 @@ import keras
 import numpy as np
 import pytest
 from cases import EVERY_RULE_AND_CELL
-from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from harness import array, assert_close, normal, randomise, results_and_gradients, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 from masks import MASKS
 from reference import LINEAR
-from speed import few, slow_unless
 
 import keras_momentum_rnn as kmr
 
 BATCH, TIME, FEATURES, UNITS = 3, 7, 3, 4
 X = normal(np.random.default_rng(0), BATCH, TIME, FEATURES)
-ROWS = few(EVERY_RULE_AND_CELL, "SRLSTM", "AdamRNN-hidden", "NestedLSTM")
 RULES = {
     "Identity": kmr.rules.Identity(),
     "HeavyBall": kmr.rules.HeavyBall(0.7, 0.8),
@@ -69,15 +67,12 @@ def built(case, **options):
     return layer
 
 
-# Each length is a program to compile but on PyTorch.
 SPLITS = [(1, None), (3, "holes"), (6, None), (6, "dead_row"), (4, "right")]
 
 
 @pytest.mark.parametrize("use_cudnn", ["auto", False])
-@pytest.mark.parametrize(
-    "split, mask", [slow_unless(BACKEND == "torch" or s == (3, "holes"), *s) for s in SPLITS]
-)
-@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize("split, mask", SPLITS)
+@pytest.mark.parametrize("case", EVERY_RULE_AND_CELL)
 def test_a_sequence_may_be_split_anywhere(case, split, mask, use_cudnn):
     layer = built(case, **case.takes({"use_cudnn": use_cudnn}))
     masks = np.ones((BATCH, TIME), bool) if mask is None else MASKS[mask](BATCH, TIME)
@@ -96,7 +91,7 @@ def test_a_sequence_may_be_split_anywhere(case, split, mask, use_cudnn):
 
 
 @pytest.mark.parametrize("mask", [None, "dead_row"])
-@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize("case", EVERY_RULE_AND_CELL)
 def test_samples_of_a_batch_do_not_meet(case, mask):
     """In another order they have the same outputs, states and gradients."""
     layer, order = built(case), [2, 0, 1]

@@ -10,9 +10,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from cases import CASES, EVERY_RULE_AND_CELL, REPRESENTATIVES
+from cases import CASES, EVERY_RULE_AND_CELL
 from harness import BACKEND, assert_close, normal, randomise
-from speed import COMPILES, slow_if_compiled, slow_unless
 
 from keras_momentum_rnn.recurrent import RuleLayer
 
@@ -67,19 +66,8 @@ def recurrent_layers(model):
     return [layer]
 
 
-def round_trips():
-    for case in CASES:
-        for wrapping in ("bare", "bidirectional"):
-            quick = case.id in ("SRLSTM", "AdamDTRIV-cayley", "MCRM-momentum")
-            if wrapping == "bare" and not COMPILES:
-                quick = quick or case in EVERY_RULE_AND_CELL
-            row = f"{wrapping}-{case.id}"
-            # What a file holds is the config and the weights, of which Keras writes arrays.
-            each = case in REPRESENTATIVES and wrapping == "bare"
-            yield slow_unless(quick, case, wrapping != "bare", id=row, of_each_backend=each)
-
-
-@pytest.mark.parametrize("case, wrapped", round_trips())
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "bidirectional"])
 def test_round_trip(case, wrapped, tmp_path):
     options = {
         "return_sequences": True,
@@ -98,7 +86,6 @@ def test_round_trip(case, wrapped, tmp_path):
     assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-7)
 
 
-@slow_if_compiled
 def test_weights_file_round_trip(tmp_path):
     model = all_layers()
     model.save_weights(tmp_path / "model.weights.h5")
@@ -109,7 +96,6 @@ def test_weights_file_round_trip(tmp_path):
     assert_close(model.predict(X, verbose=0), expected, tolerance=1e-7)
 
 
-@pytest.mark.slow
 def test_every_backend_predicts_the_same_in_a_fresh_process(tmp_path):
     model = all_layers()
     model.save(tmp_path / "model.keras")
@@ -147,7 +133,6 @@ def test_optimizer_state_survives(tmp_path):
     assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
 
 
-@pytest.mark.slow
 def test_import_brings_no_backend_of_its_own():
     """With keras imported, the package adds its own modules and no others' but the stdlib."""
     code = (

@@ -9,12 +9,9 @@ from cases import REPRESENTATIVES
 from conversions import Averaging
 from harness import array, assert_close, normal, randomise
 from keras import layers
-from speed import SLOW_IF_COMPILED
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.streaming import initial_states, step_model
-
-pytestmark = SLOW_IF_COMPILED
 
 BATCH, TIME, FEATURES, UNITS = 2, 5, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
@@ -41,7 +38,7 @@ def assert_streams(model, x=X, tolerance=2e-6):
         assert_close(outputs[t], expected[:, -1] if has_time else expected, tolerance)
 
 
-@pytest.mark.parametrize("case", REPRESENTATIVES, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", REPRESENTATIVES)
 @pytest.mark.parametrize("sequences", [False, True])
 def test_step_by_step_equals_predict(case, sequences):
     model = keras.Sequential(

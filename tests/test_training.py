@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from cases import REPRESENTATIVES as CASES
 from harness import BACKEND, array, assert_close, normal, randomise, run
-from speed import few, slow_unless
 
 RNG = np.random.default_rng(0)
 X = normal(RNG, 32, 8, 3)
@@ -15,7 +14,7 @@ Y = np.tanh(X.sum(axis=(1, 2)))[:, None]
 
 COMPILED_WITH_EVERY_OPTION = {"AdamLSTM", "SRLSTM-released", "MCRM-momentum"}
 
-pytestmark = pytest.mark.parametrize("case", few(CASES, "AdamLSTM", "MomentumDTRIV"))
+pytestmark = pytest.mark.parametrize("case", CASES)
 
 
 def model_of(case, **options):
@@ -53,13 +52,7 @@ def test_training_step_is_traced_once(case):
 
 
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras compiles no PyTorch model by default")
-@pytest.mark.parametrize(
-    "option",
-    [
-        slow_unless(name == "dropout", name)
-        for name in ("plain", "dropout", "backwards", "unroll")
-    ],
-)
+@pytest.mark.parametrize("option", ["plain", "dropout", "backwards", "unroll"])
 def test_jit_compile(case, option):
     if option != "plain" and case.id not in COMPILED_WITH_EVERY_OPTION:
         pytest.skip(

@@ -10,7 +10,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from speed import SLOW_ON_TENSORFLOW
 from tuning_cases import STRATEGIES, Scripted, fail, images, numbers, scores, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
@@ -22,8 +21,6 @@ from keras_momentum_rnn.atomic_files import write_sealed
 from keras_momentum_rnn.tuning import MomentumHyperModel, executions, load_results, state
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
 from keras_momentum_rnn.tuning.settings import described, differences, settings_of
-
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 # Interruptions
 
@@ -279,7 +276,6 @@ def test_all_that_a_config_says_of_a_hypermodel_is_compared(other, told):
     assert told in text if told else not text
 
 
-@pytest.mark.each_backend
 def test_data_differ_in_values_type_shape_and_place():
     x = np.arange(6, dtype="float32")
     different = [x, x[::-1], x.astype("float64"), x.reshape(2, 3), [x, x], [x], {"a": x}]

@@ -9,7 +9,6 @@ import weakref
 import keras
 import numpy as np
 import pytest
-from speed import SLOW_ON_TENSORFLOW
 from tuning_cases import (
     STRATEGIES,
     Scripted,
@@ -34,12 +33,9 @@ from keras_momentum_rnn.tuning import (
     tune,
 )
 
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
-
 # Trials
 
 
-@pytest.mark.each_backend
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
 def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
     options = {"strategy": strategy, **STRATEGIES[strategy]}
@@ -115,7 +111,6 @@ def test_broken_trials_are_recorded_and_the_search_goes_on(tmp_path):
     assert len(load_results(tmp_path).rows) == 8
 
 
-@pytest.mark.each_backend
 def test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one(tmp_path):
     x, y = images()
 
@@ -201,7 +196,6 @@ def trained(tmp_path_factory):
     return results, x[16:], y[16:]
 
 
-@pytest.mark.each_backend
 def test_files_hold_every_trial(trained):
     results = trained[0]
     rows = list(csv.DictReader((results.directory / "results.csv").open()))
@@ -217,7 +211,6 @@ def test_files_hold_every_trial(trained):
     assert not list(results.directory.rglob("unfinished-*"))
 
 
-@pytest.mark.each_backend
 def test_the_best_model_loads_and_has_its_score(trained):
     results, x, y = trained
     model = results.best_model()
@@ -228,7 +221,6 @@ def test_the_best_model_loads_and_has_its_score(trained):
     assert int(model.optimizer.iterations) > 0  # with its moments, to train on
 
 
-@pytest.mark.each_backend
 def test_training_stops_early(trained):
     # A score that is reached again is no better: with patience 1 the next epoch is the last.
     assert all(1 < row.epochs[0] <= 4 for row in trained[0].rows)
@@ -254,7 +246,6 @@ def count(kind):
     return sum(type(value).__name__ == kind for value in gc.get_objects())
 
 
-@pytest.mark.each_backend
 def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
     x, y = images()
     models, graphs = [], count("FuncGraph")

@@ -12,7 +12,6 @@ import tuning_cases  # noqa: F401
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
 import keras_tuner
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 
 from keras_momentum_rnn import rules, tuning
 from keras_momentum_rnn.tuning import (
@@ -23,8 +22,6 @@ from keras_momentum_rnn.tuning import (
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.results import row_of
 from keras_momentum_rnn.tuning.values import readable
-
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 # What each rule's layers choose, by the prefix of their names.
 CHOSEN = {
@@ -88,14 +85,7 @@ TRAINED = [
 ]
 
 
-@pytest.mark.each_backend
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        slow_unless(not COMPILES or r[0] in ("LSTM", "MomentumRNN"), *r, id=r[0])
-        for r in TRAINED
-    ],
-)
+@pytest.mark.parametrize(("name", "options"), TRAINED, ids=[name for name, _ in TRAINED])
 def test_each_branch_trains_and_reloads(name, options, tmp_path):
     layers = [name for name, _ in TRAINED]
     choices = {"layer": name, "1/layer": name, "2/layer": name}
@@ -383,7 +373,6 @@ def test_unknown_tasks_are_refused():
 # Imports
 
 
-@pytest.mark.slow
 def test_the_package_alone_imports_no_tuner():
     code = "import sys, keras_momentum_rnn\nassert 'keras_tuner' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=900)

@@ -26,8 +26,6 @@ from keras_momentum_rnn import tuning
 from keras_momentum_rnn.tuning import load_results, oracles, roles, state
 from keras_momentum_rnn.tuning.executions import Executions, Tuner, read_record
 
-pytestmark = pytest.mark.any_backend
-
 LIMIT = 300
 
 # In its second training worker0 is killed, the first time. In its first, worker1 waits until

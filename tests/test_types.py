@@ -87,8 +87,6 @@ def test_public_functions_are_annotated(name):
     assert functions
 
 
-@pytest.mark.any_backend
-@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_type_checkers_tell_mistakes_from_right_calls(checker, tmp_path):
     """They read the stubs, which a wheel contains and the repository does not."""

@@ -16,12 +16,11 @@ from harness import (
     run,
 )
 from masks import MASKS
-from speed import few
 
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
 
-pytestmark = pytest.mark.parametrize("case", few(CASES, "SRLSTM", "MCRM-momentum"))
+pytestmark = pytest.mark.parametrize("case", CASES)
 
 
 def built(case, **options):
@@ -93,6 +92,13 @@ def test_masked_sample_equals_the_sample_without_its_masked_steps(case, mask):
             alone = [np.zeros((1, a.shape[1])) for a in actual]
         for a, e in zip(actual, alone):
             assert_close(a[row], e[0], tolerance=2e-6)
+
+
+def test_the_first_of_several_masks_is_that_of_the_sequence(case):
+    layer, mask = built(case), MASKS["holes"](BATCH, TIME)
+    expected = run(layer, X, mask=mask)[0]
+    assert_close(run(layer, X, mask=[mask, None])[0], expected)
+    assert np.abs(run(layer, X)[0] - expected).max() > 1e-3
 
 
 def test_time_distributed(case):

@@ -18,8 +18,6 @@ from papers.sutskever.curves import (
     squared_error,
 )
 
-pytestmark = pytest.mark.any_backend
-
 
 def test_an_image_is_the_distance_to_a_parabola_through_its_points():
     images = curves(6, seed=3).reshape(6, 28, 28)

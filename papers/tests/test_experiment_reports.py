@@ -10,8 +10,6 @@ from papers.experiments import claims, plots, report, summary
 from papers.paper_claims import claims_on
 from papers.tasks.paper_results import published
 
-pytestmark = pytest.mark.any_backend
-
 
 def run(layer, seed, validation, test, seconds=2.0, diverged=False):
     """A run of which the score is the accuracy."""

@@ -14,15 +14,12 @@ import sys
 import keras
 import numpy as np
 import pytest
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_if_compiled, slow_unless
 
 from papers import tasks
 from papers.experiments import training
 from papers.experiments.comparison import SCHEMA
 from papers.experiments.constant import constant_scores
 from papers.reproduce import main
-
-pytestmark = SLOW_ON_TENSORFLOW
 
 EPOCHS = 3
 TASK = {"variant": "sutskever", "steps": 20, "samples": 48, "held_out": 24}
@@ -124,7 +121,6 @@ def test_best_model_gives_its_scores(finished):
     assert task.evaluate(model, "test", 24) == pytest.approx(best["test"], rel=1e-5)
 
 
-@pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     process = subprocess.run(
@@ -141,7 +137,6 @@ def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     assert_same_learning(results["runs"], read(finished)["runs"])
 
 
-@slow_if_compiled
 def test_what_stops_a_run_loses_nothing(tmp_path, monkeypatch):
     """Dropout's random numbers and Adam's moments and iterations go on too."""
     task = tasks.load("adding", **TASK)
@@ -204,8 +199,8 @@ def quick(run, *rest):
 
 # Whether runs of a test are trained, or told by `told_epoch`.
 TOLD_OR_TRAINED = [
-    slow_unless(not COMPILES, False, id="told"),
-    slow_unless(False, True, id="trained"),
+    pytest.param(False, id="told"),
+    pytest.param(True, marks=pytest.mark.slow, id="trained"),
 ]
 
 
@@ -236,7 +231,6 @@ def test_a_run_that_diverges_ends_and_is_told(tmp_path):
     assert run == {"curve": [], "diverged": True, "test": None, "best_epoch": None}
 
 
-@slow_if_compiled
 def test_a_seed_that_diverges_at_once_stops_no_comparison(tmp_path, monkeypatch):
     """Nor do all seeds of a layer, or of all layers."""
     broken = {("SimpleRNN", 1), ("MomentumRNN", 0), ("MomentumRNN", 1)}

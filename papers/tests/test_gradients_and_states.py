@@ -5,8 +5,6 @@ import pytest
 
 from papers import gradient_flow, memory_map
 
-pytestmark = pytest.mark.any_backend
-
 
 def test_gradients_are_measured_at_the_start_and_in_training(tmp_path):
     tiny = ["--units=4", "--updates=2", "--measurements=2", f"--output={tmp_path}"]

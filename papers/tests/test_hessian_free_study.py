@@ -10,8 +10,6 @@ from harness import array
 
 from papers.sutskever import cg_beside_nag, hessian_free
 
-pytestmark = pytest.mark.any_backend
-
 
 @pytest.fixture
 def small(monkeypatch):

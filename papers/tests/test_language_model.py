@@ -5,7 +5,6 @@ import keras
 import numpy as np
 import pytest
 from harness import randomise
-from speed import slow_if_compiled
 
 from keras_momentum_rnn import MCRM, AdamLSTM, MomentumLSTM
 from papers import tasks
@@ -55,7 +54,6 @@ def randomised(model, scale=0.6):
     return model
 
 
-@slow_if_compiled
 @pytest.mark.parametrize(
     "layers",
     [(keras.layers.LSTM, keras.layers.SimpleRNN), (AdamLSTM, MCRM), (MomentumLSTM,)],
@@ -114,7 +112,6 @@ def test_gradients_stop_at_the_window():
     assert not np.allclose(array(carried.states[0]), state)
 
 
-@slow_if_compiled
 def test_a_saved_model_goes_on(tmp_path):
     layers = [AdamLSTM(4, return_sequences=True), keras.layers.GRU(3, return_sequences=True)]
     model = randomised(language_model(7, layers, 2))

@@ -12,7 +12,6 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn import rules
 from papers import learned_momentum, tasks
 
-pytestmark = pytest.mark.any_backend
 BOTH = {*rules.LearnedMomentum.weight_names}
 NEITHER = ("LSTM", "fixed", "fixed_louder", "spread_fixed", "rmsprop", "scaled_spread_fixed")
 # What the arms train that do not train both.

@@ -16,8 +16,6 @@ from papers.sutskever import long_dependencies
 from papers.sutskever.table5 import Row, chosen_rate, pilot_table, table5
 from papers.tasks import sutskever2013
 
-pytestmark = pytest.mark.any_backend
-
 TINY = ["--updates=6", "--pilot=4", "--every=2"]
 # A pilot of four updates is over before momentum rises.
 ONE_RATE = ["--learning-rates", "0.01"]

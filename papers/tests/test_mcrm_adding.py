@@ -35,7 +35,6 @@ def test_layers_train_as_the_paper_says():
     assert ("MCRM",) in [claim.better for claim in found.claims]
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize(
     ("rule", "expected"), [("Identity", "LSTM"), ("HeavyBall", "RuleLSTM"), (None, "RuleLSTM")]
 )

@@ -5,8 +5,6 @@ import pytest
 
 from papers.sutskever import oblong_quadratic
 
-pytestmark = pytest.mark.any_backend
-
 
 def closed_form(start, shrink, momentum, updates):
     """Powers of the matrix of (w, v) where w' = w + v', v' = momentum v - (1 - shrink) w."""

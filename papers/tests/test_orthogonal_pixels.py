@@ -6,8 +6,6 @@ import pytest
 from papers import orthogonal_pixels, tasks
 from papers.experiments.training import new_model
 
-pytestmark = pytest.mark.any_backend
-
 
 def test_layers_are_treated_alike_and_rotations_have_a_rate_of_their_own():
     found = orthogonal_pixels.comparison(orthogonal_pixels.parse(["--epochs=2"]), "it")

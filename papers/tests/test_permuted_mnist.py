@@ -10,8 +10,6 @@ from papers import permuted_mnist, reports
 from papers.experiments import report
 from papers.experiments.comparison import completed
 
-pytestmark = pytest.mark.any_backend
-
 
 def run(layer, seed, validation, test, units=128):
     """A run as an older file has it: seconds alone, without processor and load."""

@@ -96,7 +96,6 @@ def test_a_sequence_without_a_whole_step_stays_missing():
 # Sizes
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("name", contestants.CONTESTANTS)
 def test_layers_have_the_parameters_of_an_lstm(name):
     task = tasks.load("adding", steps=4, samples=4, held_out=2)
@@ -379,7 +378,6 @@ def test_updates_until_the_best_loss_of_the_lstm():
     assert real_sequences_tables.soon([np.inf, np.inf, 50]) == "- (1 of 3)"
 
 
-@pytest.mark.any_backend
 def test_a_run_that_diverged_counts_as_chance():
     content = made({"LSTM": [0.75, None]})
     np.testing.assert_allclose(real_sequences_scores.scores(content, "LSTM"), [0.75, 0.25])

@@ -12,8 +12,6 @@ from papers.tasks import Recipe, recipe
 from papers.tasks.recipe import LookAhead
 from papers.tasks.recipes import RECIPES
 
-pytestmark = pytest.mark.any_backend
-
 MULTIPLE = hasattr(keras.optimizers, "MultiOptimizer")
 NO_NUMBERS = {}
 MOMENTUM = {"momentum": 0.3, "step_size": 0.3}
@@ -136,7 +134,6 @@ def test_lstm_starts_as_the_appendix_says(task, forget):
         np.testing.assert_array_equal(array(restored.cell.bias), weights["bias"])
 
 
-@pytest.mark.each_backend
 def test_rate_is_cut_tenfold_every_30_epochs():
     (schedule,) = recipe("mnist", "MCRM").callbacks()
     rates = [schedule.schedule(epoch, None) for epoch in (0, 29, 30, 59, 60, 90)]
@@ -168,7 +165,6 @@ def test_recipe_is_the_printed_row(task, name, units, k, rate, skew_rate, number
         assert rate * layer.recurrent_lr_multiplier == pytest.approx(skew_rate)
 
 
-@pytest.mark.each_backend
 @pytest.mark.skipif(not MULTIPLE, reason="this Keras has no MultiOptimizer")
 def test_speech_trains_the_skew_part_by_rmsprop_and_the_rest_by_adam():
     found = recipe("timit", "MomentumDTRIV", units=224)
@@ -200,7 +196,6 @@ def test_what_is_not_published_is_refused_with_what_is(task, layer, units):
     assert "'timit'" not in str(error.value)
 
 
-@pytest.mark.each_backend
 @pytest.mark.parametrize(
     ("task", "options", "scale"),
     [

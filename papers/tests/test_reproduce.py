@@ -6,8 +6,6 @@ from papers import budgets, tasks
 from papers.command_line import assignment
 from papers.reproduce import comparison, main, parse
 
-pytestmark = pytest.mark.any_backend
-
 SMALL = ["--set", "samples=64", "held_out=8", "steps=20"]
 
 

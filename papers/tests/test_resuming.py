@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 from test_experiments import (
     COMMAND,
     EPOCHS,
@@ -27,8 +26,6 @@ from papers import tasks
 from papers.experiments import runner, training
 from papers.experiments.results_file import ResultsFile
 from papers.reproduce import main
-
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 SETTINGS = {"options": {"steps": 20}, "keras": "3.15.1", "backend": "jax"}
 SETUP = settings(dropout=0.3)
@@ -82,7 +79,6 @@ def resume(task, folder, monkeypatch, seed=0, setup=SETUP, trains=True, **change
     return run, len(epochs)
 
 
-@pytest.mark.each_backend
 def test_a_state_of_the_same_run_is_resumed(task, whole, interrupted, monkeypatch, capsys):
     run, epochs = resume(task, interrupted, monkeypatch)
     assert epochs == EPOCHS - 1
@@ -137,7 +133,7 @@ DAMAGES = {
 @pytest.mark.damaged_files
 @pytest.mark.parametrize(
     "damage",
-    [slow_unless(not COMPILES or name in ("truncated", "random"), name) for name in DAMAGES],
+    DAMAGES,
 )
 def test_a_damaged_state_is_begun_anew(damage, task, whole, interrupted, monkeypatch, capsys):
     DAMAGES[damage](interrupted / "state.npz")

@@ -20,7 +20,6 @@ TASKS = {
 }
 
 
-@pytest.mark.any_backend
 @pytest.mark.parametrize("task", TASKS)
 def test_the_first_trials_of_a_search_are_those_of_the_tables(task):
     found = []

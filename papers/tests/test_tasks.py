@@ -9,13 +9,10 @@ import pytest
 from harness import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from speed import SLOW_ON_TENSORFLOW
 
 from papers import tasks
 from papers.tasks.addition import ErrorAbove
 from papers.tasks.copying import WrongSymbols
-
-pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
 # Small tasks of every kind that need no files.
 SMALL = {
@@ -66,7 +63,6 @@ def test_validation_and_test_are_fixed_and_have_nothing_of_training(name):
         assert same((got.x, got.y), (want.x, want.y))
 
 
-@pytest.mark.each_backend
 @pytest.mark.parametrize("variant", ["momentumrnn", "mcrm"])
 def test_a_run_that_goes_on_ends_as_one_without_a_break(variant, monkeypatch):
     """Keras shuffles batches by itself, and does not tell which epoch it reads."""
@@ -121,7 +117,6 @@ def test_bad_options_are_refused(name, options, message):
     assert message in str(error.value)
 
 
-@pytest.mark.each_backend
 def test_layers_that_do_not_fit_are_refused():
     task = load("digits")
     with pytest.raises(ValueError, match="must be False in this place of digits"):
@@ -193,7 +188,6 @@ def test_mcrm_trains_on_one_set_and_the_others_on_fresh_sequences():
     assert not np.isin(a[1], b[1]).any()
 
 
-@pytest.mark.each_backend
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -307,7 +301,6 @@ def test_wrong_symbols_counts_those_at_the_end():
     assert float(metric.result()) == (0 + 2) / 2
 
 
-@pytest.mark.each_backend
 def test_symbols_reach_the_layer_one_hot():
     task = load("copying")
     model = task.model(keras.layers.SimpleRNN(4, **task.layer_arguments))
@@ -337,7 +330,6 @@ def test_digits_are_split_scaled_and_permuted_alike():
     assert not np.array_equal(another.test.x, permuted.test.x)
 
 
-@pytest.mark.each_backend
 @needs.prepared_data
 def test_mnist_is_read_and_permuted():
     data_dir = os.environ["KERAS_MOMENTUM_RNN_TFDS"]

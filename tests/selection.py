@@ -1,0 +1,360 @@
+"""Which test runs where: the one place that decides.
+
+Below the name of a file, each line of the table has a verdict and a pattern: a test without
+`test_` before it, or `test[row]`; `*` stands for any text. The first line that fits a test
+decides. A test that no line fits is quick on every backend.
+
+    quick     in the quick suite of every backend
+    compiled  quick on PyTorch, slow on JAX and TensorFlow, which compile each model
+    torch     on PyTorch alone, since no backend changes its result
+    slow      slow on every backend
+    once      slow, on PyTorch alone
+
+So a new test needs a line only if it takes seconds, or if it says nothing new on the other
+backends. A slow test has the mark `slow`; one that does not run on this backend is deselected.
+"""
+
+import re
+
+# What a verdict means: whether the test is slow on PyTorch, and on the others; None: not run.
+VERDICTS = {
+    "quick": (False, False),
+    "compiled": (False, True),
+    "torch": (False, None),
+    "slow": (True, True),
+    "once": (True, None),
+}
+
+TABLE = """
+test_against_keras.py
+    compiled  plain_layer
+    quick     bidirectional[*-holes-concat]
+    compiled  bidirectional
+    compiled  keras_own_tests_pass
+test_arguments.py
+    torch     every_argument_is_in_the_config[*-SRLSTM]
+    torch     every_argument_is_in_the_config[*-AdamGRU-reset-before]
+    torch     every_argument_is_in_the_config[*-MCRM-momentum]
+    torch     every_argument_is_in_the_config[*-AdamDTRIV-cayley]
+    once      every_argument_is_in_the_config
+test_atomic_files.py
+    torch     *
+test_benchmarks.py
+    torch     *
+test_conjugate_gradients.py
+    quick     iterates_are_those_of_the_textbook[True-7]
+    quick     it_stops_*
+    quick     line_search_*
+    torch     *
+test_convert.py
+    quick     a_layer_keeps_its_options[dropout]
+    quick     recurrent_bias
+    compiled  *
+test_convert_exact.py
+    compiled  *
+test_convert_models.py
+    quick     the_original_is_left_alone
+    compiled  *
+test_curvature.py
+    slow      products_are_those_of_the_explicit_matrix[AdamLSTM]
+    quick     products_have_masks_and_sample_weights[True]
+    compiled  *
+test_derivatives.py
+    quick     second_derivatives_are_those_of_the_steps[AdamLSTM-holes]
+    quick     vectorized_map_equals_a_loop[AdamLSTM]
+    quick     gradients_of_each_sample_and_forward_mode[AdamLSTM]
+    quick     a_batch_of_no_samples[AdamLSTM]
+    compiled  *
+test_diagnostics.py
+    quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
+    quick     *refused*
+    compiled  *
+test_docs.py
+    slow      examples_of_the_pages[*first_model.md]
+    slow      examples_of_the_pages[*from_lstm_to_file.md]
+    slow      examples_of_the_pages[*own_rule.md]
+    slow      examples_of_the_pages[*tune.md]
+    slow      examples_of_the_pages[*compare.md]
+    compiled  examples_of_the_pages
+    torch     docstring_examples
+    torch     the_readme_*
+    torch     links_anchors_and_pictures_of_the_pages_exist
+    torch     commands_of_the_pages_exist
+test_docs_tables.py
+    torch     *
+test_dtypes.py
+    slow      finite[AdamLSTM-*-long]
+    quick     finite[AdamLSTM-mixed_float16-huge]
+    compiled  finite[AdamLSTM-*]
+    once      finite[*-long]
+    torch     finite[*-mixed_float16-*]
+    once      finite
+    quick     float64_is_exact[AdamLSTM]
+    quick     half_precision_is_close_to_float32[mixed_float16-AdamLSTM]
+    quick     trains_in_mixed_precision[AdamLSTM]
+    compiled  *[*AdamLSTM*]
+    compiled  *[*MCRM-momentum*]
+    torch     float64_is_exact
+    torch     half_precision_is_close_to_float32
+    torch     trains_in_mixed_precision
+    compiled  *
+test_equations.py
+    # On JAX and TensorFlow one layer meets the options that a backend may take otherwise, and
+    # one of each recurrence the native kernel; in the full checks a layer of
+    # each recurrence meets every option.
+    torch     layer_equals_oracle[SRLSTM-released-*]
+    quick     layer_equals_oracle[SRLSTM-mask_*-step]
+    quick     layer_equals_oracle[SRLSTM-*dropout*-step]
+    quick     layer_equals_oracle[AdamLSTM-mask_all_states-*]
+    quick     layer_equals_oracle[AdamGRU-mask_all_states-native]
+    quick     layer_equals_oracle[MomentumRNN-mask_all_states-native]
+    quick     layer_equals_oracle[AdamRNN-hidden-mask_all_states-*]
+    quick     layer_equals_oracle[AdamDTRIV-cayley-mask_all_states-*]
+    quick     layer_equals_oracle[MCRM-momentum-mask_all_states-*]
+    quick     layer_equals_oracle[NestedLSTM-mask_all_states-native]
+    compiled  layer_equals_oracle[SRLSTM-*]
+    compiled  layer_equals_oracle[AdamLSTM-*]
+    compiled  layer_equals_oracle[MomentumGRU-*]
+    compiled  layer_equals_oracle[MCRM-momentum-*]
+    compiled  layer_equals_oracle[*-plain-native]
+    torch     layer_equals_oracle
+test_examples.py
+    slow      several_devices
+    once      quick_look_resumes
+    torch     *
+test_export.py
+    slow      a_file_of_one_step_predicts_step_by_step
+    slow      a_file_predicts_the_same_but_for_the_limits
+    slow      the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded
+test_golden.py
+    quick     lstm_equals_released_code[nesterov_lstm_restart]
+    quick     dtriv_equals_released_code[momentum_dtriv]
+    quick     nested_equals_released_code[mcrm]
+    torch     *
+test_hessian_free.py
+    quick     a_quadratic_is_solved_in_two_updates
+    quick     one_step_of_cg_is_nesterovs_momentum
+    compiled  *
+test_hessian_free_model.py
+    compiled  *
+test_hessian_free_refusals.py
+    quick     a_layer_without_second_derivatives_is_refused
+    compiled  *
+test_initializers.py
+    quick     initializers_follow_keras
+    quick     a_seed_is_in_the_config_as_it_was_given
+    torch     *
+test_learned_momentum.py
+    quick     every_path_equals_the_steps[*-LSTM-unit-slots]
+    quick     every_path_equals_the_steps[native-MCRM-unit-slots]
+    compiled  every_path_equals_the_steps[*-LSTM-unit-*]
+    compiled  every_path_equals_the_steps[*-unit-slots]
+    torch     every_path_equals_the_steps
+    quick     it_starts_as_heavy_ball[LSTM-unit-free]
+    torch     it_starts_as_heavy_ball
+test_memory_map.py
+    torch     *
+test_native.py
+    # The kernel is the same for every backend; how it is called is the same for every row.
+    quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
+    compiled  every_shape_equals_the_steps[3-SRGRU-wide]
+    compiled  every_shape_equals_the_steps[3-MCRM-NAG-ragged]
+    torch     every_shape_equals_the_steps[3-*]
+    torch     every_shape_equals_the_steps[1-*-chunks]
+    once      every_shape_equals_the_steps
+    slow      jax_transforms_in_training
+    slow      without_the_interface_of_xla_the_numbers_stay
+    once      a_cold_start_says_what_it_does
+    once      an_update_compiles_what_it_changes
+    once      numba_is_imported_by_the_first_run_alone
+    once      the_tile_of_other_processors
+    quick     a_batch_of_no_samples[AdamLSTM]
+    quick     with_numbers_of_64_bits_on_jax
+    quick     a_second_derivative_of_a_jax_trace_that_has_ended
+    quick     a_second_moment_that_overflows_makes_the_drive_zero
+    quick     a_step_size_that_is_a_tensor
+    quick     without_it_everything_is_as_before
+    quick     a_model_for_xla_is_compiled_without_it
+    quick     an_interface_of_another_version_is_not_called
+    compiled  a_state_that_is_changed_does_not_reach_the_gradient
+    compiled  saturated_gates_hold_a_memory_to_the_last_bit
+    torch     *
+test_native_process.py
+    slow      ten_thousand_calls_keep_no_memory
+test_needs.py
+    torch     *
+test_new_cell.py
+    quick     it_equals_its_equations[Adam-dead_row]
+    compiled  *
+test_next_keras.py
+    compiled  each_family_trains_saves_and_loads
+    slow      two_processes_learn_what_one_learns
+test_optimizers.py
+    quick     equations
+    compiled  *
+test_orthogonal.py
+    torch     parameter_counts_of_the_paper
+    quick     both_starts_have_the_rotation_that_is_drawn
+    quick     the_rotation_is_never_in_half_precision[mixed_float16]
+    quick     a_gradient_by_the_skew_part_exists_at_zero[expm]
+    quick     a_call_that_changes_the_base_is_not_repeated
+    compiled  *
+test_orthogonal_training.py
+    slow      orthogonal_after_many_updates[1000-*]
+    compiled  *
+test_paths.py
+    torch     bidirectional_and_models_take_the_fast_path[*AdamLSTM*]
+    torch     bidirectional_and_models_take_the_fast_path[*MCRM-momentum*]
+    once      bidirectional_and_models_take_the_fast_path
+    # Each recurrence and each kind of rule meets every kind of call.
+    quick     kernels_equal_the_steps[*-NAGGRU-slots]
+    compiled  kernels_equal_the_steps[*-NAGLSTM-*]
+    compiled  kernels_equal_the_steps[*-AdamLSTM-*]
+    compiled  kernels_equal_the_steps[*-MCRM-momentum-*]
+    compiled  kernels_equal_the_steps[*-RMSPropGRU-*]
+    compiled  kernels_equal_the_steps[*-MomentumRNN-plain]
+    compiled  kernels_equal_the_steps[*-SRLSTM-released-plain]
+    compiled  kernels_equal_the_steps[*-SRLSTM-released-slots]
+    compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-plain]
+    compiled  kernels_equal_the_steps[*-AdamDTRIV-cayley-slots]
+    compiled  kernels_equal_the_steps[*-Momentum*-slots]
+    once      kernels_equal_the_steps
+    torch     kernels_equal_the_steps_in_float64[AdamLSTM-*]
+    torch     kernels_equal_the_steps_in_float64[MCRM-momentum-*]
+    once      kernels_equal_the_steps_in_float64
+    quick     large_products_before_the_loop_equal_those_in_it[plain-SRLSTM-released]
+    compiled  large_products_before_the_loop_equal_those_in_it
+    quick     loops_equal_the_steps[AdamLSTM]
+    compiled  loops_equal_the_steps
+    quick     what_is_masked_may_be_nan_or_infinite[SRLSTM-nan]
+    compiled  what_is_masked_may_be_nan_or_infinite
+    compiled  kernels_in_half_precision_equal_the_steps
+    quick     stateful_layers_go_on_from_their_slots[*-AdamLSTM]
+    compiled  stateful_layers_go_on_from_their_slots
+    quick     a_step_size_that_changes_is_followed[cpu-65-Mean]
+    compiled  a_step_size_that_changes_is_followed
+    quick     filter_equals_the_steps_of_the_rule[65-*]
+    torch     filter_equals_the_steps_of_the_rule
+    quick     half_precision_around_the_layer[*AdamLSTM*]
+    compiled  half_precision_around_the_layer
+test_plan.py
+    torch     every_call_has_one_plan_that_serves_it
+    torch     each_condition_alone_keeps_a_kernel_away
+test_properties.py
+    quick     a_sequence_may_be_split_anywhere[SRLSTM-3-holes-auto]
+    quick     a_sequence_may_be_split_anywhere[NestedLSTM-3-holes-auto]
+    compiled  a_sequence_may_be_split_anywhere[*-3-holes-auto]
+    torch     a_sequence_may_be_split_anywhere[*-3-holes-False]
+    torch     a_sequence_may_be_split_anywhere[*-6-dead_row-auto]
+    once      a_sequence_may_be_split_anywhere
+    quick     samples_of_a_batch_do_not_meet[SRLSTM-dead_row]
+    compiled  samples_of_a_batch_do_not_meet[*-dead_row]
+    torch     samples_of_a_batch_do_not_meet
+    compiled  a_memory_with_dropout_trains
+    quick     the_velocity_past_a_samples_end_is_silent[MomentumGRU]
+    compiled  the_velocity_past_a_samples_end_is_silent
+    quick     each_call_draws_its_own_dropout_masks[MomentumLSTM]
+    compiled  each_call_draws_its_own_dropout_masks
+    quick     a_bare_cell_keeps_the_dtypes_of_its_states[mixed_float16-SRLSTM]
+    compiled  a_bare_cell_keeps_the_dtypes_of_its_states
+test_rotations.py
+    quick     rotation_and_its_gradient_under_a_compiler[3.0-*]
+    quick     *float64*
+    torch     *
+test_saving.py
+    quick     round_trip[bidirectional-SRLSTM]
+    quick     round_trip[bare-AdamDTRIV-cayley]
+    quick     round_trip[bare-MCRM-momentum]
+    torch     round_trip[bare-AdamRNN-hidden]
+    torch     round_trip[bare-AdamGRU-reset-before]
+    torch     round_trip[bare-SRLSTM-released]
+    slow      round_trip[bare-MomentumLSTM]
+    slow      round_trip[bare-AdamLSTM]
+    slow      round_trip[bare-MomentumGRU]
+    slow      round_trip[bare-MomentumDTRIV]
+    once      round_trip
+    compiled  weights_file_round_trip
+    slow      every_backend_predicts_the_same_in_a_fresh_process
+    slow      import_brings_no_backend_of_its_own
+test_streaming.py
+    compiled  *
+test_training.py
+    slow      jit_compile[*backwards*]
+    slow      jit_compile[*plain*]
+    slow      jit_compile[*unroll*]
+    quick     *[*AdamLSTM*]
+    quick     loss_falls[MomentumDTRIV]
+    compiled  *[*MomentumDTRIV*]
+    compiled  *[*MCRM-momentum*]
+    compiled  training_step_is_traced_once
+    torch     *
+test_tuning_search.py
+    slow      the_same_seed_gives_the_same_trials[bayesian]
+    slow      the_same_seed_gives_the_same_trials[hyperband]
+    compiled  models_and_graphs_of_earlier_trials_are_freed
+    quick     files_hold_every_trial
+    quick     the_best_model_loads_and_has_its_score
+    torch     *
+test_tuning_space.py
+    quick     each_branch_trains_and_reloads[MomentumRNN]
+    once      the_package_alone_imports_no_tuner
+    torch     *
+test_tuning_interruptions.py
+    once      a_killed_process_loses_no_trial_and_keeps_no_lock
+    quick     data_differ_in_values_type_shape_and_place
+    torch     *
+test_tuning_workers.py
+    once      every_trial_ends_once_though_a_worker_and_the_chief_are_killed
+    torch     *
+test_types.py
+    once      type_checkers_tell_mistakes_from_right_calls
+test_wrappers.py
+    quick     *[*SRLSTM]
+    quick     stateful_*[*MCRM-momentum]
+    quick     masked_sample_*[*MCRM-momentum]
+    compiled  *[*AdamLSTM]
+    compiled  *[*MCRM-momentum]
+    compiled  *[*MomentumDTRIV]
+    torch     *
+"""
+
+
+def lines():
+    """Return the lines of the table: the file, the whole pattern compiled, and the verdict."""
+    found = []
+    for line in TABLE.split("\n"):
+        if line.endswith(".py"):
+            file = line
+        elif line and not line.strip().startswith("#"):
+            verdict, test = line.split()
+            # A test stands for its rows.
+            text = re.escape(f"{file}::test_{test}").replace(r"\*", ".*") + r"(\[.*)?"
+            found.append((file, re.compile(text), VERDICTS[verdict]))
+    return found
+
+
+def name_of(item):
+    return f"{item.path.name}::{item.name}"
+
+
+def select(items, on_torch):
+    """Mark slow tests, and return the tests that run here and those that do not."""
+    table, here, elsewhere = lines(), [], []
+    for item in items:
+        fitting = (v for _, pattern, v in table if pattern.fullmatch(name_of(item)))
+        slow = next(fitting, VERDICTS["quick"])[0 if on_torch else 1]
+        if slow:
+            item.add_marker("slow")
+        (elsewhere if slow is None else here).append(item)
+    return here, elsewhere
+
+
+def stale(items):
+    """Return the lines that fit no test of the files that were collected."""
+    names = {name_of(item) for item in items}
+    files = {item.path.name for item in items}
+    return [
+        pattern.pattern
+        for file, pattern, _ in lines()
+        if file in files and not any(map(pattern.fullmatch, names))
+    ]
