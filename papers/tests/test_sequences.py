@@ -19,7 +19,6 @@ from papers.sequences.layers import CONTESTANTS, PAIRS
 from papers.sequences.training import repeated
 from papers.tasks.task import Split
 
-
 # Sets
 
 
