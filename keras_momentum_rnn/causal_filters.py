@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn import rules
+from keras_momentum_rnn.rebuilding import run_graph
 
 # A filter of restarts has a ring of one unit for each step of the period.
 LONGEST_PERIOD = 512
@@ -23,11 +24,26 @@ def causal_filter(layer):
     cell, rule = layer.cell, layer.cell.rule
     x = keras.Input((None, cell.kernel.shape[0]), dtype=cell.slot_dtype)
     filtered = counting_filter if rule.counts else constant_filter
-    y = filtered(x, rule, {"dtype": cell.slot_dtype, "trainable": False})
-    model = keras.Model(x, y, name=f"{layer.name}_filter")
-    # Its layers do; Keras would warn that it does not.
-    model.supports_masking = True
-    return model
+
+    def options(part):
+        name = f"{layer.name}_{part}"
+        return {"name": name, "dtype": cell.slot_dtype, "trainable": False}
+
+    return keras.Model(x, filtered(x, rule, options))
+
+
+def behind_filter(x, model, mask=None):
+    """Return what a `causal_filter` makes of x, its layers in the graph of x.
+
+    A model inside the graph would do, too, but Keras warns wrongly that it loses the mask.
+    """
+
+    def call(layer, args, kwargs):
+        takes_mask = isinstance(layer, keras.layers.RNN) and mask is not None
+        return layer(*args, mask=mask) if takes_mask else layer(*args, **kwargs)
+
+    (y,) = run_graph(model, [x], call)
+    return y
 
 
 def constant_filter(x, rule, options):
@@ -35,7 +51,7 @@ def constant_filter(x, rule, options):
     mu, step_size = rule.coefficients(None)
     width = x.shape[-1] + 1
     kernel, bias = input_and_one(width, step_size)
-    return recurrence(x, kernel, mu * np.eye(width), bias, options)
+    return recurrence(x, kernel, mu * np.eye(width), bias, options("velocity"))
 
 
 def counting_filter(x, rule, options):
@@ -43,27 +59,28 @@ def counting_filter(x, rule, options):
 
     All of it is layers and no operations, which would drop the mask.
     """
-    count = recurrence(x, 0, 1, 1, options)
+    count = recurrence(x, 0, 1, 1, options("count"))
+    of_mu = options("momentum")
     if isinstance(rule, rules.NAG):
         # t / (t + 3) is the softsign of t / 3.
-        mu = dense(count, [[1 / 3]], [-1 / 3], "softsign", options)
+        mu = dense(count, [[1 / 3]], [-1 / 3], "softsign", of_mu)
     else:
         # 1 at the first step, which goes round a ring of as many places as the period has.
-        first = dense(count, [[-1]], [2], "relu", options)
+        first = dense(count, [[-1]], [2], "relu", options("first_step"))
         period = rule.restart_period
         start, shift = np.eye(1, period), np.roll(np.eye(period), 1, axis=1)
-        place = recurrence(first, start, shift, 0, options)
+        place = recurrence(first, start, shift, 0, options("ring"))
         t = np.arange(period)
-        mu = dense(place, (t / (t + 3))[:, None], [0], "linear", options)
+        mu = dense(place, (t / (t + 3))[:, None], [0], "linear", of_mu)
     width = x.shape[-1] + 1
     layer = keras.layers.LSTM(
         width,
         activation="linear",
         recurrent_activation="linear",
         return_sequences=True,
-        **options,
+        **options("velocity"),
     )
-    y = layer(keras.layers.Concatenate(dtype=options["dtype"])([x, mu]))
+    y = layer(keras.layers.Concatenate(**options("with_momentum"))([x, mu]))
     kernel, bias = input_and_one(width, rule.step_size)
     none, one = np.zeros_like(kernel), np.ones(width)
     # Gates i, f, c, o. Under the rows of x stands that of mu.

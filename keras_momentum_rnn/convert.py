@@ -10,12 +10,21 @@ from keras import ops
 
 from keras_momentum_rnn.arguments import UNLISTED, keyword_parameters
 from keras_momentum_rnn.causal_filters import (
+    behind_filter,
     causal_filter,
     check_exact,
     copy_behind_filter,
     known,
 )
-from keras_momentum_rnn.recurrent import RuleLayer, config_to_copy
+from keras_momentum_rnn.rebuilding import (
+    built_like,
+    copy_of,
+    has_graph,
+    layers_in,
+    parts_of,
+    run_graph,
+)
+from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
 
 
@@ -119,7 +128,7 @@ class _Conversion:
     """Rebuilds a layer or model, with a `counterpart` for each layer that `converts`."""
 
     def __init__(self):
-        self.clones, self.origins = {}, {}
+        self.clones = {}
         # The converted layers and the new ones in the result, by the ids of the former.
         # `Bidirectional` makes its layers anew, so those in it are not the clones.
         self.converted = {}
@@ -133,39 +142,30 @@ class _Conversion:
 
     def holds(self, layer):
         """Return whether a layer is to be converted, or one inside it."""
-        model = isinstance(layer, keras.Model)
-        inside = layer.layers if model else _inside(layer).values()
-        return self.converts(layer) or any(map(self.holds, inside))
+        return any(map(self.converts, layers_in(layer)))
 
     def clone(self, layer):
         """Return the new layer of an old one: one and the same where the old one is shared."""
         if id(layer) not in self.clones:
-            new = self.clones[id(layer)] = self.rebuilt(layer)
-            self.origins[id(new)] = layer
+            self.clones[id(layer)] = self.rebuilt(layer)
         return self.clones[id(layer)]
 
     def rebuilt(self, layer):
         if self.converts(layer):
-            return _built_like(layer, self.counterpart(layer))
-        if _has_graph(layer):
+            return built_like(layer, self.counterpart(layer))
+        if has_graph(layer):
             sequential = isinstance(layer, keras.Sequential)
             return self.sequential(layer) if sequential else self.functional(layer)
-        if inside := _inside(layer):
-            parts = {argument: self.clone(part) for argument, part in inside.items()}
-            return _built_like(layer, type(layer)(**{**layer.get_config(), **parts}))
+        if parts := parts_of(layer):
+            parts = {argument: self.clone(part) for argument, part in parts.items()}
+            return built_like(layer, type(layer)(**{**layer.get_config(), **parts}))
         if self.holds(layer):
             raise ValueError(
                 f"Model {layer.name!r} is of a class of its own, {type(layer).__name__}, whose "
                 "calls are no graph that could be converted. Convert its layers one by one or, "
                 "if it has inputs and outputs, `keras.Model(model.inputs, model.outputs)`"
             )
-        if isinstance(layer, RuleLayer):
-            return _built_like(layer, type(layer).from_config(config_to_copy(layer)))
-        return keras.saving.deserialize_keras_object(
-            keras.saving.serialize_keras_object(layer),
-            custom_objects={type(layer).__name__: type(layer)},
-            safe_mode=False,
-        )
+        return copy_of(layer)
 
     def sequential(self, model):
         layers = list(model.layers)
@@ -174,19 +174,19 @@ class _Conversion:
         return keras.Sequential([self.clone(layer) for layer in layers], name=model.name)
 
     def functional(self, model):
-        # `clone_model` would compile the clone of a compiled model, and fail where its loss
-        # is a function that Keras cannot look up.
-        uncompiled = keras.Model(model.input, model.output, name=model.name)
         layers = [x for x in model.layers if isinstance(x, keras.layers.InputLayer)]
-        layers = {id(layer.output): layer for layer in layers}
+        sources = {id(layer.output): layer for layer in layers}
         inputs = keras.tree.map_structure(
-            lambda x: self.clone(layers[id(x)]).output, model.input
+            lambda x: self.clone(sources[id(x)]).output, model.input
         )
-        return keras.models.clone_model(uncompiled, inputs, self.clone, self.called)
+        outputs = run_graph(model, keras.tree.flatten(inputs), self.called)
+        outputs = keras.tree.pack_sequence_as(model.output, outputs)
+        return keras.Model(inputs, outputs, name=model.name)
 
-    def called(self, new, *args, **kwargs):
-        """Call a new layer as the old one was, in a graph that counts the old one's states."""
-        core, new_core, directions = self.origins[id(new)], new, 1
+    def called(self, layer, args, kwargs):
+        """Call the new layer as the old one was, in a graph of the old one's states."""
+        new = self.clone(layer) if isinstance(layer, keras.Layer) else layer
+        core, new_core, directions = layer, new, 1
         while isinstance(core, keras.Sequential):
             core, new_core = core.layers[-1], new_core.layers[-1]
         if isinstance(core, keras.layers.Bidirectional):
@@ -217,8 +217,8 @@ class _Conversion:
         """Assign weights, seeds and states."""
         if new.trainable != old.trainable:
             new.trainable = old.trainable
-        new_parts = _inside(new)
-        for name, part in _inside(old).items():
+        new_parts = parts_of(new)
+        for name, part in parts_of(old).items():
             self.copy_state(part, new_parts[name])
         if self.converts(old):
             self.converted[id(old)] = old, new
@@ -303,13 +303,14 @@ class _ToKeras(_Conversion):
                 warnings.warn(difference(ours, plain), stacklevel=3)
         if id(new) in self.filters:
             x = keras.Input((None, layer.cell.kernel.shape[0]), dtype=layer.compute_dtype)
-            return keras.Model(x, new(self.filters[id(new)](x)), name=layer.name)
+            filtered = behind_filter(x, self.filters[id(new)])
+            return keras.Model(x, new(filtered), name=layer.name)
         return new
 
     def rebuilt(self, layer):
         if not self.exact:
             return super().rebuilt(layer)
-        if _inside(layer) and not _has_graph(layer) and self.holds(layer):
+        if parts_of(layer) and not has_graph(layer) and self.holds(layer):
             check_exact(layer, {"is wrapped": True})
         if not self.converts(layer) or not changes_the_drive(layer.cell):
             return super().rebuilt(layer)
@@ -330,25 +331,21 @@ class _ToKeras(_Conversion):
         return new
 
     def sequential(self, model):
-        new = super().sequential(model)
-        layers = [[self.filters[id(x)]] if id(x) in self.filters else [] for x in new.layers]
-        if not any(layers):
-            return new
-        parts = [part for f, layer in zip(layers, new.layers) for part in (*f, layer)]
-        first = keras.Model(new.inputs, new.outputs).layers[0]
-        return keras.Sequential([first, *parts], name=model.name)
+        if not any(id(self.clone(layer)) in self.filters for layer in model.layers):
+            return super().sequential(model)
+        # A filter may have branches, so the copy is a Functional model.
+        (x,), y = model.inputs, model.outputs
+        return self.functional(keras.Model(x, y[0] if len(y) == 1 else y, name=model.name))
 
-    def called(self, new, *args, **kwargs):
+    def called(self, layer, args, kwargs):
+        new = self.clone(layer) if isinstance(layer, keras.Layer) else layer
         if id(new) in self.filters:
             states = keras.tree.flatten(kwargs.get("initial_state") or args[1:2])
-            own = self.origins[id(new)].cell.own_state_count
-            check_exact(
-                self.origins[id(new)],
-                {"takes slots in its `initial_state`": len(states) > own},
-            )
+            too_many = len(states) > layer.cell.own_state_count
+            check_exact(layer, {"takes slots in its `initial_state`": too_many})
             mask = kwargs.get("mask", args[2] if len(args) > 2 else None)
-            args = (self.filters[id(new)](args[0], mask=mask), *args[1:])
-        return super().called(new, *args, **kwargs)
+            args = (behind_filter(args[0], self.filters[id(new)], mask), *args[1:])
+        return super().called(layer, args, kwargs)
 
     def converts(self, layer):
         return isinstance(layer, RuleLayer)
@@ -383,31 +380,10 @@ def _with_counterpart(layer):
     return layer
 
 
-def _has_graph(layer):
-    """Return whether a layer is a Sequential or Functional model, not of a class on those."""
-    return isinstance(layer, keras.Model) and type(layer).__module__.startswith("keras.")
-
-
-def _inside(layer):
-    """Return the layers that a model with a graph, or a wrapper, is made of, by name."""
-    if _has_graph(layer):
-        return {part.name: part for part in layer.layers}
-    if isinstance(layer, keras.layers.Bidirectional):
-        return {"layer": layer.forward_layer, "backward_layer": layer.backward_layer}
-    return {"layer": layer.layer} if isinstance(layer, keras.layers.Wrapper) else {}
-
-
 def _own_variables(layer):
-    """Return the variables of a layer, less those of the layers that `_inside` gives."""
-    inside = {id(v) for part in _inside(layer).values() for v in part.variables}
+    """Return the variables of a layer, less those of the layers that `parts_of` gives."""
+    inside = {id(v) for part in parts_of(layer).values() for v in part.variables}
     return [v for v in layer.variables if id(v) not in inside]
-
-
-def _built_like(old, new):
-    """Return the new layer, built if the old one is."""
-    if old.built and not new.built and old.get_build_config():
-        new.build_from_config(old.get_build_config())
-    return new
 
 
 def _share_flag(sources, target):

@@ -208,58 +208,69 @@ class RuleLayer(keras.layers.RNN):
         This replaces `keras.layers.RNN.call`, which rounds every state to the compute dtype.
         Here the slots stay exact from one call to the next.
         """
-        cell = self.cell
-        if not ops.is_tensor(sequences):  # `call` and `stateless_call` may get an array
-            sequences = ops.convert_to_tensor(sequences)
-        self._check_length(sequences)
-        mask = self._checked_mask(mask, sequences)
-        states, slots_given = self._first_states(initial_state, sequences)
-        weights = [weight.value for weight in cell.weights]
-        exported = traced_for_export(sequences, training)
+        sequence, slots_given = self._prepared(sequences, initial_state, mask, training)
+        plan = self._plan_for(sequence, slots_given)
+        try:
+            # Drawn before a loop that JAX traces.
+            self.cell.draw_dropout(sequence.x[:, 0], sequence.states[0])
+            outputs, states = run(plan, self.cell, sequence)
+        finally:
+            self.cell.reset_dropout()
+        return self._finished(outputs, states, sequence.mask)
+
+    def _prepared(self, x, initial_state, mask, training):
+        """Return the checked `Sequence` of a call, and whether it was given slots."""
+        if not ops.is_tensor(x):  # `call` and `stateless_call` may get an array
+            x = ops.convert_to_tensor(x)
+        self._check_length(x)
+        mask = self._checked_mask(mask, x)
+        states, slots_given = self._first_states(initial_state, x)
+        if traced_for_export(x, training) or not self.cell.is_half:
+            # They may come in half precision or as integers, and Keras casts nothing here.
+            # While JAX exports to ONNX, `Masking` returns float64.
+            x = self.cell.to_slot_dtype(x)
+        if self.go_backwards:
+            x, mask = (None if a is None else ops.flip(a, axis=1) for a in (x, mask))
+        if mask is not None:
+            # A masked value may be NaN, and 0 times NaN is not 0.
+            x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
+        sequence = Sequence(
+            x=x,
+            states=states,
+            mask=mask,
+            training=training,
+            unroll=self.unroll,
+            all_outputs=self.return_sequences,
+            stock_layers=self._stock_layers.value,
+        )
+        return sequence, slots_given
+
+    def _plan_for(self, sequence, slots_given):
+        """Return the plan of a call, or raise where `use_cudnn=True` cannot be met."""
+        weights = [weight.value for weight in self.cell.weights]
+        exported = traced_for_export(sequence.x, sequence.training)
         call = {
-            "mask": mask is not None,
-            "training": training,
+            "mask": sequence.mask is not None,
+            "training": sequence.training,
             "slots_given": slots_given,
-            "transformed": transform_is_active([sequences, *states, *weights]),
+            "transformed": transform_is_active([sequence.x, *sequence.states, *weights]),
             "exported": exported,
-            "features": sequences.shape[-1],
+            "features": sequence.x.shape[-1],
             "device": current_device(),
         }
         plan = self._plan(**call)
-        if plan.path == "native" and not ready.compiles(cell.recurrence_name):
+        if plan.path == "native" and not ready.compiles(self.cell.recurrence_name):
+            # Known from now on, so another path is chosen.
             plan = self._plan(**call)
         if self.use_cudnn is True and not exported and plan.path not in ("fused", "drive"):
             raise ValueError(
                 f"No fused kernel serves this call of {type(self).__name__}: {plan.reason}. "
                 f"Pass `use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
             )
-        if exported or not cell.is_half:
-            # They may come in half precision or as integers, and Keras casts nothing here.
-            # While JAX exports to ONNX, `Masking` returns float64.
-            sequences = cell.to_slot_dtype(sequences)
-        if self.go_backwards:
-            sequences = ops.flip(sequences, axis=1)
-            mask = None if mask is None else ops.flip(mask, axis=1)
-        if mask is not None:
-            # A masked value may be NaN, and 0 times NaN is not 0.
-            sequences = ops.where(
-                ops.expand_dims(mask, -1), sequences, ops.zeros_like(sequences)
-            )
-        try:
-            # Drawn before a loop that JAX traces.
-            cell.draw_dropout(sequences[:, 0], states[0])
-            sequence = Sequence(
-                x=sequences,
-                states=states,
-                mask=mask,
-                training=training,
-                unroll=self.unroll,
-                all_outputs=self.return_sequences,
-                stock_layers=self._stock_layers.value,
-            )
-            outputs, states = run(plan, cell, sequence)
-        finally:
-            cell.reset_dropout()
+        return plan
+
+    def _finished(self, outputs, states, mask):
+        """Return what the call returns, and keep the states of a stateful layer."""
         if mask is not None:
             outputs = self._masked(outputs, mask)
         # PyTorch's tracers carry an assignment out, and the file would start from its result.
@@ -269,6 +280,15 @@ class RuleLayer(keras.layers.RNN):
         outputs = ops.cast(outputs, self.compute_dtype)
         result = outputs if self.return_sequences else outputs[:, -1]
         return (result, *states) if self.return_state else result
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Return shapes and dtypes of the outputs; slots have a dtype of their own."""
+        specs = super().compute_output_spec(*args, **kwargs)
+        if not self.return_state:
+            return specs
+        first_slot = 1 + self.cell.own_state_count
+        slots = [keras.KerasTensor(s.shape, self.cell.slot_dtype) for s in specs[first_slot:]]
+        return type(specs)([*specs[:first_slot], *slots])
 
     def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
         """Refuse to repeat, for `keras.RematScope`, a call that changes what it starts from."""
@@ -387,14 +407,6 @@ class RuleLayer(keras.layers.RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
-
-
-def config_to_copy(layer):
-    """Return the config of a layer, with its rule itself, which need not be registered."""
-    config = layer.get_config()
-    if isinstance(layer, RuleLayer) and "rule" in config:
-        config["rule"] = layer.rule
-    return config
 
 
 def cell_arguments(cell_class):

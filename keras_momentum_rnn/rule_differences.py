@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.causal_filters import known
-from keras_momentum_rnn.recurrent import config_to_copy
+from keras_momentum_rnn.rebuilding import copy_of
 
 
 def changes_the_drive(cell):
@@ -42,13 +42,9 @@ def difference(ours, plain):
 
 def outputs_alone(layer, x):
     """Return all outputs of a layer that is left as it is."""
-    config = config_to_copy(layer)
-    for name in ("stateful", "return_state", "unroll", "go_backwards"):
-        config[name] = False
-    config |= {"return_sequences": True, "dtype": "float32"}
-    if "use_cudnn" in config:
-        config["use_cudnn"] = "auto"
-    alone = type(layer).from_config(config)
-    alone.build(x.shape)
+    changes = dict.fromkeys(("stateful", "return_state", "unroll", "go_backwards"), False)
+    if "use_cudnn" in layer.get_config():
+        changes["use_cudnn"] = "auto"
+    alone = copy_of(layer, **changes, return_sequences=True, dtype="float32")
     alone.set_weights(layer.get_weights()[: len(alone.weights)])
     return ops.convert_to_numpy(alone(x))

@@ -5,6 +5,7 @@ model takes one step of the inputs and all states, and returns one step of the o
 new states.
 """
 
+import warnings
 from collections.abc import Sequence
 
 import keras
@@ -12,7 +13,8 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.cells.base import RuleCell
-from keras_momentum_rnn.recurrent import RuleLayer, config_to_copy
+from keras_momentum_rnn.rebuilding import copy_of, has_graph, layers_in, run_graph
+from keras_momentum_rnn.recurrent import RuleLayer
 
 # Layers that treat each time step alone, so that one step passes them as many do.
 PER_STEP = (
@@ -101,7 +103,7 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     >>> bool(np.allclose(y, model.predict(x, verbose=0), atol=1e-6))
     True
     """
-    if not _has_graph(model) or not model.built:
+    if not has_graph(model) or not model.built:
         raise ValueError(
             f"`model` must be a built Sequential or Functional model. Received: model={model!r}"
         )
@@ -116,10 +118,20 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
             f"Names that begin with `{PREFIX}_` are those of the states. Rename the inputs "
             f"{like_states} of `model`"
         )
-    calls = _Graph(constant_inputs).count(model)
-    if not calls:
+    _warn_of_open_lengths(model, constant_inputs)
+    graph = _OneStep(layer.name for layer in layers_in(model))
+    steps, inputs = [], []
+    for x in model.inputs:
+        constant = x.name in constant_inputs
+        step = keras.Input(x.shape[1 if constant else 2 :], dtype=x.dtype, name=x.name)
+        steps.append(step)
+        inputs.append(step if constant else graph.with_time(ops.expand_dims(step, 1)))
+    outputs = [graph.without_time(y) for y in run_graph(model, inputs, graph.call)]
+    if not graph.states:
         raise ValueError(f"Model {model.name!r} has no recurrent layer to run step by step")
-    return _Graph(constant_inputs).run(model, calls)
+    return keras.Model(
+        [*steps, *graph.states], [*outputs, *graph.new_states], name=f"{model.name}_step"
+    )
 
 
 def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
@@ -133,91 +145,40 @@ def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
     return [np.zeros((batch_size, *x.shape[1:]), x.dtype) for x in states]
 
 
-class _Graph:
-    """Rebuilds the graph of a model for one step.
+class _OneStep:
+    """Calls the layers of a model for one step, which stands on a time axis of length 1.
 
     Attributes:
+        states: list of the inputs for states, in the order of the recurrent calls.
+        new_states: list of as many outputs.
         timed: dict from the ids of tensors with a time axis to the tensors.
-        placed: list of pairs of inputs and outputs for states.
         masks: dict from the ids of tensors with a time axis to their masks.
     """
 
-    def __init__(self, constant):
-        self.constant = constant
-        self.copies, self.timed, self.calls, self.placed = {}, {}, [], []
-        self.masks, self.names = {}, {}
-        self.inputs = self.placeholders = None
-
-    def count(self, model):
-        """Return the recurrent layers of a model, one for each call."""
-        self.rebuild = False
-        inputs = [_like(x) for x in model.inputs]
-        for x, original in zip(inputs, model.inputs):
-            if original.name not in self.constant:
-                self.with_time(x)
-        self.walk(model, inputs)
-        return self.calls
-
-    def run(self, model, calls):
-        self.rebuild = True
-        taken = {layer.name: 0 for layer in calls}
-        for layer in calls:
-            prefix = f"{PREFIX}_{_free(layer.name, taken)}"
-            inputs = [
-                keras.Input((size,), dtype=dtype, name=f"{prefix}_{name}")
-                for name, size, dtype in _states_of(layer)
-            ]
-            self.placed.append([inputs, None])
-        self.placeholders = [x for inputs, _ in self.placed for x in inputs]
-        steps = [
-            keras.Input(
-                x.shape[1 if x.name in self.constant else 2 :], dtype=x.dtype, name=x.name
-            )
-            for x in model.inputs
-        ]
-        inputs = [
-            x if x.name in self.constant else self.with_time(ops.expand_dims(x, 1))
-            for x in steps
-        ]
-        outputs = [
-            ops.squeeze(y, 1) if id(y) in self.timed else y for y in self.walk(model, inputs)
-        ]
-        states = [state for _, new in self.placed for state in new]
-        name = f"{model.name}_step"
-        return keras.Model([*steps, *self.placeholders], [*outputs, *states], name=name)
+    def __init__(self, names):
+        self.states, self.new_states = [], []
+        self.timed, self.masks = {}, {}
+        self.copies, self.copy_names = {}, {}
+        # No number behind a layer's name may make the name of another layer.
+        self.state_names = dict.fromkeys(names, 0)
 
     def with_time(self, x):
         self.timed[id(x)] = x
         return x
 
-    def walk(self, model, inputs):
-        """Run the graph of a model on inputs; return its outputs, a list."""
-        outputs = {}
-        # `clone_model` returns a model of tensors of its own; behind these stand ours.
-        ends = {keras.layers.Identity(): i for i in range(len(model.outputs))}
-
-        def called(layer, *args, **kwargs):
-            if layer in ends:
-                outputs[ends[layer]] = args[0]
-                return args[0]
-            return self.call(layer, args, kwargs)
-
-        # Inputs that the graph does not use let tensors made of them into it.
-        masks = [self.masks.get(id(x)) for x in inputs]
-        extra = [*(self.placeholders or []), *(m for m in masks if m is not None)]
-        ended = [end(y) for end, y in zip(ends, model.outputs)]
-        graph = keras.Model([*model.inputs, *map(_like, extra)], ended)
-        keras.models.clone_model(
-            graph, [*inputs, *extra], clone_function=lambda layer: layer, call_function=called
-        )
-        return [outputs[i] for i in range(len(outputs))]
+    def without_time(self, x):
+        return ops.squeeze(x, 1) if id(x) in self.timed else x
 
     def call(self, layer, args, kwargs):
+        """Call the copy of a layer, or an operation."""
         tensors = [x for x in keras.tree.flatten((args, kwargs)) if hasattr(x, "shape")]
         timed = [id(x) in self.timed for x in tensors]
         _check_inference(layer, args, kwargs)
-        if _has_graph(layer):
-            return self.nested(layer, args, kwargs)
+        if has_graph(layer):
+            inputs = keras.tree.flatten(args)
+            for x, mask in zip(inputs, keras.tree.flatten(kwargs.get("mask"))):
+                self.masks[id(x)] = mask
+            return run_graph(layer, inputs, self.call)
         if isinstance(layer, keras.layers.RNN) and any(timed):
             return self.recur(layer, args, kwargs)
         if any(timed):
@@ -228,52 +189,34 @@ class _Graph:
             self.pass_mask(layer, args, outputs)
         return outputs
 
-    def nested(self, model, args, kwargs):
-        """Run a model inside the model: in place, or to count its layers, beside it."""
-        inputs = keras.tree.flatten(args)
-        if self.rebuild:
-            for x, mask in zip(inputs, keras.tree.flatten(kwargs.get("mask"))):
-                self.masks[id(x)] = mask
-            return keras.tree.pack_sequence_as(model.output, self.walk(model, inputs))
-        # In place, layers of one name would stand in one graph.
-        beside = [_like(x) for x in inputs]
-        for x, original in zip(beside, inputs):
-            if id(original) in self.timed:
-                self.with_time(x)
-        outputs = model(*args, **kwargs)
-        for y, other in zip(keras.tree.flatten(outputs), self.walk(model, beside)):
-            if id(other) in self.timed:
-                self.with_time(y)
-        return outputs
-
     def pass_mask(self, layer, args, outputs):
         """Keep the mask of a layer's output; operations on the way drop Keras's own."""
-        if isinstance(layer, keras.Layer) and layer.supports_masking and args:
+        if isinstance(layer, keras.layers.Layer) and layer.supports_masking and args:
             masks = keras.tree.map_structure(lambda x: self.masks.get(id(x)), args[0])
             mask = layer.compute_mask(args[0], masks)
             if hasattr(mask, "shape"):
                 self.masks[id(outputs)] = mask
 
     def recur(self, layer, args, kwargs):
+        """Call the copy of a recurrent layer on inputs for its states."""
         _check_forwards(layer, args, kwargs)
         _check_takes_vectors(layer, args[0])
-        index = len(self.calls)
-        self.calls.append(layer)
-        if not self.rebuild:
-            outputs = keras.tree.flatten(layer(*args, **kwargs))
-            if layer.return_sequences:
-                self.with_time(outputs[0])
-            return outputs if layer.return_state else outputs[0]
-        states = keras.tree.pack_sequence_as(layer.cell.state_size, self.placed[index][0])
         mask = kwargs.get("mask")
         mask = self.masks.get(id(args[0])) if mask is None else mask
         # Of one masked step Keras shows zero; of a sequence it repeats the last output.
-        zeros = layer.zero_output_for_mask
-        shown = None if zeros else _shown_state(layer, mask is not None)
-        h, *new = self.copy(layer)(args[0], initial_state=states, mask=mask)
-        self.placed[index][1] = keras.tree.flatten(new)
+        shown = None if layer.zero_output_for_mask else _shown_state(layer, mask is not None)
+        prefix = f"{PREFIX}_{_free(layer.name, self.state_names)}"
+        states = [
+            keras.Input((size,), dtype=dtype, name=f"{prefix}_{name}")
+            for name, size, dtype in _states_of(layer)
+        ]
+        packed = keras.tree.pack_sequence_as(layer.cell.state_size, states)
+        h, *new = self.copy(layer)(args[0], initial_state=packed, mask=mask)
+        flat = keras.tree.flatten(new)
+        self.states += states
+        self.new_states += flat
         if shown is not None:
-            h = self.placed[index][1][shown]
+            h = flat[shown]
         if layer.return_sequences:
             h = self.with_time(ops.expand_dims(h, 1))
             self.masks[id(h)] = mask
@@ -281,35 +224,27 @@ class _Graph:
 
     def copy(self, layer):
         """Return the copy of a layer, one and the same where the layer is shared."""
-        if not self.rebuild or not isinstance(layer, keras.Layer):
+        if not isinstance(layer, keras.layers.Layer):
             return layer
         if id(layer) not in self.copies:
-            config = config_to_copy(layer)
             # Layers of two models may share a name, which stand in one here.
-            config["name"] = _free(layer.name, self.names)
+            changes = {"name": _free(layer.name, self.copy_names)}
             if isinstance(layer, keras.layers.RNN):
-                config |= {
+                changes |= {
                     "return_sequences": False,
                     "return_state": True,
                     "stateful": False,
                     "unroll": True,
                 }
-                if "use_cudnn" in config:
-                    config["use_cudnn"] = "auto"
-            new = type(layer).from_config(config)
-            new.build_from_config(layer.get_build_config())
+                if "use_cudnn" in layer.get_config():
+                    changes["use_cudnn"] = "auto"
+            new = copy_of(layer, **changes)
             new.trainable = layer.trainable
-            count = len(new.weights)
-            new.set_weights(layer.get_weights()[:count])
+            new.set_weights(layer.get_weights()[: len(new.weights)])
             if hasattr(getattr(new, "cell", None), "fix_matrix"):
                 new.cell.fix_matrix()
             self.copies[id(layer)] = new
         return self.copies[id(layer)]
-
-
-def _has_graph(layer):
-    """Return whether a layer is a Sequential or Functional model, not of a class on those."""
-    return isinstance(layer, keras.Model) and type(layer).__module__.startswith("keras.")
 
 
 def _free(name, taken):
@@ -324,10 +259,6 @@ def _free(name, taken):
         return name
     numbered = f"{name}_{taken[name]}"
     return _free(name, taken) if numbered in taken else _free(numbered, taken)
-
-
-def _like(x):
-    return keras.Input(batch_shape=x.shape, dtype=x.dtype)
 
 
 def _states_of(layer):
@@ -360,7 +291,7 @@ def _check_inference(layer, args, kwargs):
     """Refuse a layer that always trains, but for noise, which a step may draw for itself."""
     kinds = keras.layers.RNN, keras.layers.BatchNormalization
     flags = [value for value in (*args, *kwargs.values()) if value is True]
-    if flags and (_has_graph(layer) or isinstance(layer, kinds)):
+    if flags and (has_graph(layer) or isinstance(layer, kinds)):
         raise ValueError(
             f"{type(layer).__name__} {layer.name!r} must run as in inference: noise and "
             "statistics of a whole sequence are not those of one step. Received: training=True"
@@ -379,8 +310,22 @@ def _check_per_step(layer, tensors, timed):
         raise ValueError(
             f"{name} {layer.name!r} acts on the time axis and is not known to "
             "treat each step alone, so a model of one step cannot hold it. Put it behind a "
-            "recurrent layer with `return_sequences=False`, or inside `TimeDistributed`; name "
-            "inputs without a time axis in `constant_inputs`"
+            "recurrent layer with `return_sequences=False`, or take a layer that treats each "
+            "step alone, such as `Dense`; name inputs without a time axis in `constant_inputs`"
+        )
+
+
+def _warn_of_open_lengths(model, constant_inputs):
+    """Warn of `TimeDistributed` on an open length, which Keras 3.15 takes for the batch's."""
+    lengths = [x.shape[1] for x in model.inputs if x.name not in constant_inputs]
+    wrappers = [x for x in layers_in(model) if isinstance(x, keras.layers.TimeDistributed)]
+    if wrappers and None in lengths:
+        warnings.warn(
+            f"TimeDistributed {wrappers[0].name!r} has an input of unknown length. The step "
+            "model is right, but in exported files of the whole model, and in `predict` on "
+            "TensorFlow, Keras gives its output another shape. Use a layer that treats each "
+            "step alone, such as `Dense`, or give `keras.Input` the length",
+            stacklevel=3,
         )
 
 

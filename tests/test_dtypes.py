@@ -198,3 +198,13 @@ def test_trains_in_mixed_precision(case):
     model.compile("adam", "mse")
     history = model.fit(x, x.sum(axis=(1, 2)), epochs=2, verbose=0)
     assert np.all(np.isfinite(history.history["loss"]))
+
+
+@pytest.mark.parametrize("name", ["AdamLSTM", "SRGRU", "MomentumDTRIV", "MCRM"])
+def test_a_graph_knows_the_dtype_of_each_state(name):
+    layer = getattr(kmr, name)(4, dtype="mixed_float16", return_state=True)
+    symbolic = layer(keras.Input((5, 3)))
+    actual = layer(np.zeros((2, 5, 3), "float32"))
+    assert [x.dtype for x in symbolic] == [
+        keras.backend.standardize_dtype(x.dtype) for x in actual
+    ]

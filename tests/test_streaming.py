@@ -1,5 +1,7 @@
 """A step model gives, step by step, what `predict` gives for the sequence so far."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -275,6 +277,17 @@ def always_training(layer):
 def test_what_needs_other_steps_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         step_model(make())
+
+
+@pytest.mark.parametrize("length", [TIME, None])
+def test_an_open_length_in_time_distributed_warns(length):
+    parts = [layers.TimeDistributed(layers.Dense(2), name="each"), kmr.AdamGRU(UNITS)]
+    model = keras.Sequential([keras.Input((length, FEATURES)), *parts])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert_streams(model, X)
+    warned = any("'each' has an input of unknown length" in str(w.message) for w in caught)
+    assert warned == (length is None)
 
 
 def test_training_stays_off():

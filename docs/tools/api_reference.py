@@ -1,6 +1,7 @@
 """Pages of reference: every public name, by module, whose docstring mkdocstrings shows."""
 
 import importlib
+import inspect
 
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.layers.registry import our_layers
@@ -12,20 +13,16 @@ FAMILIES = {
     "DTRIV": "Orthogonal layers",
     "nested": "Nested layers",
 }
-# Pages of one module: title, module, and what the page says first.
 MODULES = {
-    "rules": ("Rules", "keras_momentum_rnn.rules", ""),
-    "optimizers": ("Optimizers", "keras_momentum_rnn.optimizers", ""),
-    "schedules": ("Momentum schedules", "keras_momentum_rnn.optimizers.schedules", ""),
-    "initializers": ("Initializers", "keras_momentum_rnn.initializers", ""),
-    "convert": ("Conversion", "keras_momentum_rnn.convert", ""),
-    "streaming": ("One step at a time", "keras_momentum_rnn.streaming", ""),
-    "diagnostics": ("Diagnostics", "keras_momentum_rnn.diagnostics", ""),
-    "tasks": ("Tasks", "papers.tasks", ""),
-    "experiments": ("Comparisons", "papers.experiments", ""),
-    "tuning": ("Search", "keras_momentum_rnn.tuning", ""),
+    "rules": "Rules",
+    "optimizers": "Optimizers",
+    "optimizers.schedules": "Momentum schedules",
+    "initializers": "Initializers",
+    "convert": "Conversion",
+    "streaming": "One step at a time",
+    "diagnostics": "Diagnostics",
+    "tuning": "Search",
 }
-OF_ALL_LAYERS = ("recurrent.RuleLayer", "paths.plan.Plan")
 MEMBERS = """\
     options:
       members: true
@@ -33,42 +30,35 @@ MEMBERS = """\
 """
 
 
-def public(module_name):
+def entries(module, names, members=""):
+    return "\n".join(f"::: keras_momentum_rnn.{module}{name}\n{members}" for name in names)
+
+
+def public(module):
     """Return the names that a module is for: its `__all__`, or what it defines itself."""
-    module = importlib.import_module(module_name)
-    names = getattr(module, "__all__", None)
-    if names is None:
-        names = [
-            name
-            for name, value in vars(module).items()
-            if getattr(value, "__module__", None) == module_name and not name.startswith("_")
-        ]
-    return [name for name in names if not inspect_module(getattr(module, name))]
-
-
-def inspect_module(value):
-    return type(value).__name__ == "module"
-
-
-def entry(path, members=False):
-    return f"::: {path}\n" + (MEMBERS if members else "")
+    found = vars(importlib.import_module(module))
+    own = [n for n, v in found.items() if getattr(v, "__module__", None) == module]
+    names = found.get("__all__", [name for name in own if not name.startswith("_")])
+    return [name for name in names if not inspect.ismodule(found[name])]
 
 
 def pages():
     """Return the text of each page by its name."""
-    found = {}
-    for family, title in FAMILIES.items():
-        names = our_layers(family)
-        text = f"# {title}\n\n[Equations, states and costs](../choose/catalogue.md)\n\n"
-        text += "\n".join(entry(f"keras_momentum_rnn.{name}") for name in names)
-        found[f"layers_{family.lower()}"] = text
-    found["layer_methods"] = "# What all layers have\n\n" + "\n".join(
-        entry(f"keras_momentum_rnn.{name}", True) for name in OF_ALL_LAYERS
+    link = "[Equations, states and costs](../choose/catalogue.md)\n\n"
+    found = {
+        f"layers_{family.lower()}": f"# {title}\n\n{link}{entries('', our_layers(family))}"
+        for family, title in FAMILIES.items()
+    }
+    found["layer_methods"] = "# What all layers have\n\n" + entries(
+        "", ["recurrent.RuleLayer", "paths.plan.Plan"], MEMBERS
     )
-    text = "# Cells\n\nEach runs alone in `keras.layers.RNN`, too.\n\n"
-    found["cells"] = text + entry("keras_momentum_rnn.cells.base.RuleCell", True) + "\n"
-    found["cells"] += "\n".join(entry(f"keras_momentum_rnn.{name}") for name in cells.__all__)
-    for page, (title, module, first) in MODULES.items():
-        entries = [entry(f"{module}.{name}", True) for name in public(module)]
-        found[page] = f"# {title}\n\n" + (f"{first}\n\n" if first else "") + "\n".join(entries)
+    found["cells"] = (
+        "# Cells\n\nEach runs alone in `keras.layers.RNN`, too.\n\n"
+        + entries("", ["cells.base.RuleCell"], MEMBERS)
+        + f"\n{entries('', cells.__all__)}"
+    )
+    for module, title in MODULES.items():
+        names = public(f"keras_momentum_rnn.{module}")
+        page = module.rpartition(".")[2]
+        found[page] = f"# {title}\n\n{entries(f'{module}.', names, MEMBERS)}"
     return found

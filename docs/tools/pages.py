@@ -1,67 +1,56 @@
-"""Write the pages, and the parts of pages, that are made of code and results.
+"""Write the tables of the pages from data, and the pages of the reference.
 
-python docs/tools/pages.py          # the reference, the catalogue, tables of scores
-python docs/tools/pages.py --run    # the output of the tutorials, too
+python docs/tools/pages.py
 """
 
-import argparse
-import os
-import tempfile
+import re
 from pathlib import Path
 
 import api_reference
-import catalogue
-import evidence
-import main_job
-import study
-import tutorials
-
-from papers.presentation import with_tables
+import layer_tables
+import score_tables
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-def written(run=False):
-    """Return the text of every page that is written here, by its path."""
-    found = {DOCS / "reference" / f"{n}.md": text for n, text in api_reference.pages().items()}
-    found[DOCS / "choose" / "catalogue.md"] = catalogue.page()
-    for name, page in tutorials.PAGES.items():
-        script = tutorials.SCRIPTS / name
-        outputs = tutorials.run(script) if run else tutorials.shown(page)
-        found[page] = tutorials.page(script, outputs)
-    for path, tables in parts().items():
-        found[path] = with_tables(path.read_text(), tables, path)
-    return found
-
-
-def parts():
-    """Return the tables to put into pages, by page and name."""
-    studied = study.parts()
+def tables():
+    """Return the tables by page and name."""
     return {
-        ROOT / "README.md": {**studied, "main_command": main_job.main_command()},
-        DOCS / "choose" / "which_layer.md": {**studied, "evidence": evidence.advice()},
-        DOCS / "papers" / "index.md": {"scores": evidence.all_scores("../../papers/results")},
+        ROOT / "README.md": {"quick_look": score_tables.quick_look()},
+        DOCS / "choose" / "catalogue.md": layer_tables.families(),
+        DOCS / "choose" / "which_layer.md": score_tables.real_sequences(),
+        DOCS / "papers" / "index.md": {"scores": score_tables.all_scores()},
+        DOCS / "papers" / "mcrm.md": {"adding": score_tables.mcrm_adding()},
         DOCS / "initialisation_and_momentum.md": {
-            task: evidence.table5(task) for task in ("adding", "multiplication")
+            task: score_tables.table5(task) for task in ("adding", "multiplication")
         },
-        DOCS / "papers" / "mcrm.md": {"adding": evidence.mcrm_adding()},
-        DOCS / "guides" / "orthogonal.md": {"orthogonal_digits": evidence.orthogonal()},
+        DOCS / "guides" / "orthogonal.md": {
+            "orthogonal_digits": score_tables.of_report(
+                "orthogonal_digits",
+                "8x8 digits",
+                ["layer", "units", "parameters", "test accuracy", "range"],
+            )
+        },
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", action="store_true", help="run the tutorials")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # for the files that tutorials write
-        found = written(options.run)
-        os.chdir(ROOT)
-    for path, text in found.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+def written():
+    """Return the text of every page that is written here, by its path."""
+    found = {DOCS / "reference" / f"{n}.md": text for n, text in api_reference.pages().items()}
+    for path, by_name in tables().items():
+        text = path.read_text()
+        for name, table in by_name.items():
+            place = rf"(<!-- {name}: .*? -->\n).*?(\n<!-- {name} end -->)"
+            text, count = re.subn(place, rf"\1\n{table}\n\2", text, flags=re.DOTALL)
+            if count != 1:
+                raise SystemExit(
+                    f"{path} must have the comments of {name} once; it has {count}"
+                )
+        found[path] = text
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    for path, text in written().items():
+        path.write_text(text)

@@ -1,0 +1,79 @@
+"""Tables of the layers for the catalogue: hyperparameters, states, parameters, cost."""
+
+import inspect
+import json
+import math
+from pathlib import Path
+
+from keras_momentum_rnn.diagnostics import state_names
+from keras_momentum_rnn.layers.registry import our_layers
+from keras_momentum_rnn.rules import Identity
+
+NATIVE = Path(__file__).parents[2] / "benchmarks" / "results" / "native.json"
+BACKENDS = ("jax", "tensorflow", "torch")
+FEATURES, UNITS = 10, 32
+HEAD = ["layer", "hyperparameters", "states", "parameters", "cost", "cost with `cpu`"]
+
+
+def table(head, rows):
+    """Return a table in Markdown, of texts."""
+    first, *others = (f"| {' | '.join(cells)} |" for cells in [head, *rows])
+    return "\n".join([first, "|---" * len(head) + "|", *others])
+
+
+def families():
+    """Return the table of each family, by its name on the page."""
+    return {
+        f"{family.lower()}_layers": table(HEAD, map(row, our_layers(family).values()))
+        for family in ("LSTM", "GRU", "RNN", "DTRIV", "nested")
+    }
+
+
+def row(cls):
+    theirs = inspect.signature(cls.keras_layer).parameters
+    ours = inspect.signature(cls).parameters.values()
+    own = ", ".join(argument(p, cls) for p in ours if p.name not in theirs)
+    name = cls.__name__
+    return [f"`{name}`", own, states(cls), parameters(cls), *costs(name)]
+
+
+def argument(parameter, cls):
+    if parameter.default is parameter.empty or (cls.needs_rule and parameter.name == "rule"):
+        return f"`{parameter.name}`"
+    return f"`{parameter.name}={parameter.default!r}`"
+
+
+def made(cls, units):
+    return cls(units, rule=Identity()) if cls.needs_rule else cls(units)
+
+
+def states(cls):
+    """Return the names of the states with their widths, n for the units."""
+    small, large = (made(cls, units).cell for units in (2, 4))
+    sizes = zip(state_names(small), small.state_size, large.state_size)
+    return ", ".join(f"{name} {width(a, b)}" for name, a, b in sizes)
+
+
+def width(of_two, of_four):
+    """Return a width as text, from those for 2 and for 4 units."""
+    if of_two == of_four:
+        return f"({of_two})"
+    return "(n)" if of_two == 2 else f"({of_two // 2}n)"
+
+
+def parameters(cls):
+    layer = made(cls, UNITS)
+    layer.build((None, None, FEATURES))
+    return f"{sum(math.prod(weight.shape) for weight in layer.trainable_weights):,}"
+
+
+def costs(layer):
+    """Return the ratios to the plain layer without and with the native kernel."""
+    measured = json.loads(NATIVE.read_text())
+    rows = [measured[backend]["main"]["layers"].get(layer) for backend in BACKENDS]
+    if not all(rows):
+        return ["", ""]
+    return [
+        ", ".join(f"{row[ratio]['median']:.2f}" for row in rows)
+        for ratio in ("ratio_without", "ratio")
+    ]

@@ -1,0 +1,104 @@
+"""Your own data: forecast one long series from a CSV file.
+
+    python examples/own_data.py                         # writes and reads sensor.csv
+    python examples/own_data.py mydata.csv --target load
+
+The file has one row for each time step, in the order of time, and columns of numbers. From
+the last `--steps` rows of all columns the model predicts the next value of the target. Without
+a file, the example writes one to read: a daily cycle of a temperature, and a noisy load.
+
+To classify many short series, see which_layer.py.
+"""
+
+import argparse
+from pathlib import Path
+
+import keras
+import numpy as np
+import pandas as pd
+
+from keras_momentum_rnn import MomentumGRU
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="?", type=Path, help="a .csv file")
+    parser.add_argument("--target", default="temperature", help="the column to predict")
+    parser.add_argument("--steps", type=int, default=48, help="rows that the model reads")
+    parser.add_argument("--epochs", type=int, default=20, help="at most")
+    options = parser.parse_args()
+    table = pd.read_csv(options.data or written(Path("sensor.csv")))
+    table = table.select_dtypes("number").interpolate(limit_direction="both")
+    if options.target not in table:
+        raise SystemExit(f"--target must be one of {list(table)}. Received: {options.target!r}")
+
+    # The first 60 % of the time train, the next 20 % stop the training, the last 20 % test.
+    # Neighbouring windows share most rows: drawn at random, they would leak into the test.
+    values = table.to_numpy("float32")
+    ends = [int(share * len(values)) for share in (0.6, 0.8)]
+    mean, deviation = values[: ends[0]].mean(axis=0), values[: ends[0]].std(axis=0)
+    scaled = (values - mean) / np.where(deviation > 0, deviation, 1)
+    column = table.columns.get_loc(options.target)
+    train, validation, test = (
+        windows(part, options.steps, column) for part in np.split(scaled, ends)
+    )
+
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [keras.Input(train[0].shape[1:]), MomentumGRU(32), keras.layers.Dense(1)]
+    )
+    model.compile(keras.optimizers.Adam(3e-3, clipnorm=1.0), "mse")
+    stop = keras.callbacks.EarlyStopping(patience=3, restore_best_weights=True)
+    history = model.fit(
+        *train,
+        batch_size=64,
+        epochs=options.epochs,
+        validation_data=validation,
+        callbacks=[stop],
+        verbose=0,
+    ).history
+
+    # A forecast is worth its trouble where it beats these two.
+    x, y = test
+    last = np.mean((y - x[:, -1, column : column + 1]) ** 2)
+    weights = linear(*train)
+    straight = np.mean((y - with_one(x) @ weights) ** 2)
+    print(f"{len(table)} rows of {list(table)}; {len(history['loss'])} epochs")
+    print("Mean squared error on the last fifth, in units of the training variance:")
+    print(f"  the value before   {last:.4f}")
+    print(f"  a linear model     {straight:.4f}")
+    print(f"  MomentumGRU        {model.evaluate(x, y, verbose=0):.4f}")
+    following = model.predict(scaled[None, -options.steps :], verbose=0)
+    print(f"Next {options.target}: {following.item() * deviation[column] + mean[column]:.4g}")
+
+
+def windows(part, steps, column):
+    """Return (windows, steps, columns) and the value that follows each window."""
+    if len(part) <= steps:
+        raise SystemExit(f"Each part needs more than --steps={steps} rows; one has {len(part)}")
+    found = np.lib.stride_tricks.sliding_window_view(part[:-1], steps, axis=0)
+    return np.ascontiguousarray(found.swapaxes(1, 2)), part[steps:, column : column + 1]
+
+
+def with_one(x):
+    return np.concatenate([x.reshape(len(x), -1), np.ones((len(x), 1))], axis=1)
+
+
+def linear(x, y):
+    """Return the weights of a linear model of all values of a window."""
+    return np.linalg.lstsq(with_one(x), y, rcond=None)[0]
+
+
+def written(path):
+    """Write a file of 60 days, a row each hour, and return its path."""
+    rng, hours = np.random.default_rng(0), np.arange(60 * 24)
+    load = 5 + np.cumsum(rng.normal(size=len(hours))) / 20
+    cycle = 3 * np.sin(2 * np.pi * hours / 24)
+    temperature = 20 + cycle + load + rng.normal(size=len(hours)) / 5
+    table = pd.DataFrame({"hour": hours % 24, "temperature": temperature, "load": load})
+    table.to_csv(path, index=False)
+    return path
+
+
+if __name__ == "__main__":
+    main()

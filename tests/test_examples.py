@@ -1,0 +1,194 @@
+"""Each file of examples/ runs, with small numbers, and says what it promises."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+if not EXAMPLES.exists():
+    pytest.skip("an installed package has no examples", allow_module_level=True)
+
+BACKEND = keras.config.backend()
+pytestmark = pytest.mark.any_backend
+
+# Example, its options, what it needs beside the extra `examples`, and what it prints.
+RUNS = [
+    ("first_model", ["--epochs=1"], (), "digits.keras, loaded again"),
+    ("own_data", ["--epochs=1"], (), "1440 rows of ['hour', 'temperature', 'load']; 1 epochs"),
+    (
+        "which_layer",
+        ["data.csv", "--layers", "LSTM", "MomentumRNN", "--seeds=1", "--epochs=1"],
+        ("keras_tuner",),
+        "a linear model: 100% of 6 test sequences right",
+    ),
+    (
+        "tune",
+        ["--layers", "LSTM", "MomentumRNN", "--trials=3", "--epochs=1"],
+        ("keras_tuner",),
+        "Correct on 360 test images",
+    ),
+    ("own_rule", ["--epochs=1"], (), "averaging.keras, loaded again, has decay=0.8"),
+    ("streaming", ["--epochs=1", "--sounds=40"], (), "Step by step, the last answer is that"),
+    ("deploy", ["--epochs=1", "--plain-only"], (), "digits.keras needs Keras alone"),
+    ("deploy", ["--epochs=1"], ("onnx", "onnxruntime", "onnxscript"), "digits.onnx differs by"),
+    ("characters", ["--updates=2", "--units=8", "--write=3"], (), "bits a character"),
+    ("quick_look", ["--seeds=1", "--epochs=1"], ("aeon",), "GRU in "),
+]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Return a function that runs an example in an empty folder and returns what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def ran(name, *options):
+        monkeypatch.setattr(sys, "argv", [name, *options])
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return capsys.readouterr().out
+
+    return ran
+
+
+def table(sequences=24, steps=5):
+    """Return sequences of two classes that differ by their level, one row a step."""
+    rng = np.random.default_rng(0)
+    sequence = np.repeat(np.arange(sequences), steps)
+    level = sequence % 2
+    return pd.DataFrame(
+        {
+            "sequence": sequence,
+            "label": np.where(level, "high", "low"),
+            "a": 3.0 * level + rng.normal(size=len(sequence)) / 10,
+            "b": rng.normal(size=len(sequence)),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "needed", "said"), RUNS, ids=[f"{n}-{len(o)}" for n, o, *_ in RUNS]
+)
+def test_it_runs(name, options, needed, said, run, tmp_path):
+    if lacking := [module for module in needed if not find_spec(module)]:
+        pytest.skip(f"{name}.py needs {', '.join(lacking)}")
+    table().to_csv(tmp_path / "data.csv", index=False)
+    assert said in run(name, *options)
+
+
+def test_all_examples_run_here():
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert names == {name for name, *_ in RUNS} | {"several_devices"}
+    for name in names:
+        assert "papers import" not in (EXAMPLES / f"{name}.py").read_text()
+
+
+@pytest.mark.each_backend
+def test_several_devices(tmp_path):
+    """In a process of its own: devices are counted when a backend starts."""
+    flags = "--xla_force_host_platform_device_count=2"
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "several_devices.py", "--epochs=1"],
+        env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    if BACKEND == "torch":
+        assert done.returncode == 1 and "Set KERAS_BACKEND to jax" in done.stderr
+    else:
+        count = 2 if BACKEND == "jax" else 1
+        assert f"{count} devices: loss 0." in done.stdout, done.stderr
+
+
+def test_quick_look_resumes(run, tmp_path):
+    pytest.importorskip("aeon", reason="it brings the recordings")
+    options = ["--seeds=1", "--epochs=1"]
+    run("quick_look", *options)
+    results = tmp_path / "runs" / "quick_look" / "results.json"
+    whole = json.loads(results.read_text())
+    assert [r["layer"] for r in whole] == ["NAGLSTM", "LSTM", "GRU", "MiniRocket"]
+    results.write_text(json.dumps(whole[:2]))
+    printed = run("quick_look", *options)
+    assert "LSTM, seed" not in printed and "GRU, seed 0" in printed
+    found = json.loads(results.read_text())
+    assert found[:2] == whole[:2]
+    assert [r["accuracy"] for r in found] == [r["accuracy"] for r in whole]
+    report = results.with_name("report.md").read_text()
+    assert all(f"- {one['layer']}: " in report for one in whole)
+    # Runs of other settings stay, and are not mixed with these.
+    run("quick_look", "--seeds=1", "--epochs=2")
+    assert len(json.loads(results.read_text())) == 2 * len(whole)
+
+
+def emptied(column):
+    return lambda data: data.assign(**{column: np.nan})
+
+
+def in_turns(data):
+    """Two sensors that report in turns leave no step with both."""
+    even = np.arange(len(data)) % 2 == 0
+    return data.assign(a=data.a.where(even), b=data.b.where(~even))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (emptied("b"), "column 'b' is empty"),
+        (in_turns, "a value is missing in 100% of the steps"),
+        (lambda data: data.assign(a=1e200 * data.a), "column 'a' .* too large"),
+        (lambda data: data.assign(a=data.a.map("{:.1f}".format).str.replace(".", ",")), "'a'"),
+        (lambda data: data.assign(b="2024-01-01"), "column 'b' .* Received: '2024-01-01'"),
+        (lambda data: data.drop(columns="label"), "it needs `sequence`, `label`"),
+        (lambda data: data.rename(columns={"label": "Label"}), "Received:.*'Label'"),
+        (lambda data: data[["sequence", "label"]], "it needs"),
+        (lambda data: data[:0], "is empty"),
+        (lambda data: data.assign(label=data.index % 2), "one label in all its rows"),
+        (lambda data: data.assign(label=data.sequence), "4 sequences or more"),
+        (lambda data: data.assign(sequence=data.sequence.where(data.index > 0)), "needs a seq"),
+    ],
+)
+def test_which_layer_refuses_data_in_one_sentence(change, message, run, tmp_path):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    change(table()).to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(SystemExit, match=f"^data.csv: .*{message}"):
+        run("which_layer", "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("sequence,label,ä\n0,b,1\n".encode("latin-1"), "codec can't decode"),
+        ("sequence,label,a\n0,b,1\n".encode("utf-16"), "codec can't decode"),
+        (b"", "No columns"),
+        (b"sequence,label,a\n0,b,1,2,3\n0,b,1,2\n1,2,3,4,5,6,7,8,9\n", "Error tokenizing"),
+    ],
+)
+def test_which_layer_names_a_file_that_it_cannot_read(content, message, run, tmp_path):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    (tmp_path / "data.csv").write_bytes(content)
+    with pytest.raises(SystemExit, match=f"^data.csv: .*{message}"):
+        run("which_layer", "data.csv")
+    with pytest.raises(SystemExit, match=r"^absent.csv: .*No such file"):
+        run("which_layer", "absent.csv")
+
+
+def test_which_layer_masks_steps_that_lack_a_value(run, tmp_path):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    (tmp_path / "data.csv").write_text(table().to_csv(index=False))
+    data = table()
+    data.loc[data.index % 5 == 4, "b"] = np.nan
+    data.to_csv(tmp_path / "data.csv", index=False)
+    example = runpy.run_path(str(EXAMPLES / "which_layer.py"))
+    (x, y), *others = example["read"](tmp_path / "data.csv")
+    assert (x[:, 4] == example["MASKED"]).all() and abs(x[:, :4].mean(axis=(0, 1))).max() < 1e-5
+    assert {len(x), *(len(part) for part, _ in others)} == {13, 5, 6}
+    assert np.corrcoef(x[:, 0, 0], y)[0, 1] ** 2 > 0.9
