@@ -12,8 +12,8 @@ from layer_tables import table
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 
-from papers import real_sequences_scores as real
-from papers.contestants import CONTESTANTS, titled
+from papers.sequences import first_study as real
+from papers.sequences.first_study import CONTESTANTS, titled
 from papers.tasks import mohamed2018, sutskever2013
 
 RESULTS = ROOT / "papers" / "results"
