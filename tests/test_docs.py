@@ -37,7 +37,14 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 SCRIPT = re.compile(r"python ((?:examples|benchmarks|docs|tests)/\S+\.py)([^`\n#&]*)")
 # Tutorials train several models, and the pages of these names whole searches.
-LONG = ("first_model.md", "from_lstm_to_file.md", "own_rule.md", "tune.md", "compare.md")
+LONG = (
+    "first_model.md",
+    "from_lstm_to_file.md",
+    "own_rule.md",
+    "tune.md",
+    "compare.md",
+    "scikit_learn.md",
+)
 
 
 def name_of(page):
