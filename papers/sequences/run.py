@@ -8,7 +8,7 @@ Needs the packages that new_sets.py names; protocol.md says what is compared, an
 output directory receives a folder for each set, with results.json. The same command resumes
 after an interruption: results.json is written after every search and every run, and holds all
 that a machine needs to go on. The searches themselves, in the folders `search`, are needed only
-for a search that has not ended.
+for a search that has not ended. Several processes may train different sets at a time.
 """
 
 from pathlib import Path
