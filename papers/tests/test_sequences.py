@@ -19,6 +19,9 @@ from papers.sequences.layers import CONTESTANTS, PAIRS
 from papers.sequences.training import repeated
 from papers.tasks.task import Split
 
+# The protocol asks for PyTorch.
+pytestmark = pytest.mark.any_backend
+
 # Sets
 
 
