@@ -150,16 +150,16 @@ def study(options, command):
 
 def memory_of(model, task):
     """Return how much of the input some steps ago the states hold, as R^2 for each lag."""
-    inner = keras.Model(model.inputs, [model.layers[-2].input, model.layers[-2].output])
     layer = model.layers[-2]
+    before = keras.Model(model.inputs, layer.input)
     every = type(layer).from_config({**layer.get_config(), "return_sequences": True})
-    every.build(inner.outputs[0].shape)
+    every.build(layer.input.shape)
     every.set_weights(layer.get_weights())
     channels, found = task.input_shape[1], []
     for part in (task.train, task.test):
-        given = keras.Model(model.inputs, layer.input).predict(part.x, verbose=0)
-        states = keras.ops.convert_to_numpy(every(given))
-        found.append((part.x[..., :channels], states))
+        # Without a mask: masked steps come last, and `recalled` leaves them out.
+        states = every(before.predict(part.x, verbose=0))
+        found.append((part.x[..., :channels], keras.ops.convert_to_numpy(states)))
     return {"memory": [round(recalled(lag, *found), 4) for lag in LAGS]}
 
 
