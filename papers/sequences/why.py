@@ -150,16 +150,15 @@ def study(options, command):
 
 def memory_of(model, task):
     """Return how much of the input some steps ago the states hold, as R^2 for each lag."""
-    layer = model.layers[-2]
-    before = keras.Model(model.inputs, layer.input)
+    *before, layer, _ = model.layers
     every = type(layer).from_config({**layer.get_config(), "return_sequences": True})
-    every.build(layer.input.shape)
+    features = layer.get_weights()[0].shape[0]
+    every.build((None, task.input_shape[0], features))
     every.set_weights(layer.get_weights())
-    channels, found = task.input_shape[1], []
+    found = []
     for part in (task.train, task.test):
-        # Without a mask: masked steps come last, and `recalled` leaves them out.
-        states = every(before.predict(part.x, verbose=0))
-        found.append((part.x[..., :channels], keras.ops.convert_to_numpy(states)))
+        states = keras.Sequential([*before, every]).predict(part.x, verbose=0)
+        found.append((part.x, states))
     return {"memory": [round(recalled(lag, *found), 4) for lag in LAGS]}
 
 
@@ -173,7 +172,7 @@ def recalled(lag, train, test):
     rows = []
     for x, states in (train, test):
         past, now = x[:, : x.shape[1] - lag], states[:, lag:]
-        kept = (x[:, lag:] != MASK_VALUE).all(axis=-1)
+        kept = (x[:, lag:] != MASK_VALUE).all(axis=-1)  # masked steps come last
         past, now = past[kept], now[kept]
         chosen = np.random.default_rng(0).permutation(len(past))[:STEPS]
         rows.append((now[chosen], past[chosen]))

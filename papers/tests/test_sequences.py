@@ -1,5 +1,6 @@
 """The pairs on real sequences: sets, training that resumes, and the tests of the report."""
 
+import dataclasses
 import json
 import shutil
 
@@ -17,7 +18,8 @@ import pandas as pd
 from papers.sequences import first_study, new_sets, report, run, why
 from papers.sequences.layers import CONTESTANTS, PAIRS
 from papers.sequences.training import repeated
-from papers.tasks.task import Split
+from papers.tasks.archive import MASK_VALUE
+from papers.tasks.task import Split, sequence_model
 
 # The protocol asks for PyTorch.
 pytestmark = pytest.mark.any_backend
@@ -370,3 +372,16 @@ def test_states_are_read_from_a_trained_model(made_set, monkeypatch):
         found = why.memory_of(model, made_set)["memory"]
         # Three units of a small network hold the last value, of one channel, nearly whole.
         assert len(found) == 2 and 0.5 < found[0] <= 1
+
+
+def test_states_of_padded_sequences_are_read(made_set, monkeypatch):
+    monkeypatch.setattr(why, "LAGS", (0,))
+    x = {part: getattr(made_set, part).x.copy() for part in new_sets.PARTS}
+    for values in x.values():
+        values[::2, 4:] = MASK_VALUE
+    splits = {part: Split(values, getattr(made_set, part).y) for part, values in x.items()}
+    build = sequence_model(made_set.input_shape, 2, mask_value=MASK_VALUE)
+    task = dataclasses.replace(made_set, **splits, build=build)
+    contestant = why.CONTESTANTS[0]
+    model = contestant.model(task, contestant.new_layer(3), 1e-3)
+    assert why.memory_of(model, task)["memory"][0] > 0.5
