@@ -5,8 +5,8 @@
 Ten people each picked up a Wii remote ten times. From the acceleration along one axis, at most
 361 steps, a layer must recognise the person: PickupGestureWiimoteZ of the UCR archive, inside
 the package aeon. 40 recordings train, 10 choose the epoch, 50 test. The set was chosen because
-it shows a difference; papers/real_sequences.py compares on many sets, and its searches gave
-the settings here. If you stop this, repeat the command to resume.
+it shows a difference; papers/sequences compares on many sets, and searches as there gave the
+settings here. If you stop this, repeat the command to resume.
 """
 
 import argparse

@@ -74,6 +74,7 @@ test_docs.py
     slow      examples_of_the_pages[*from_lstm_to_file.md]
     slow      examples_of_the_pages[*own_rule.md]
     slow      examples_of_the_pages[*tune.md]
+    slow      examples_of_the_pages[*scikit_learn.md]
     slow      examples_of_the_pages[*compare.md]
     compiled  examples_of_the_pages
     torch     docstring_examples

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import keras
 import numpy as np
 
-from keras_momentum_rnn import rules
 from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.tuning import suggest_layer
+from papers.same_sooner import RULE_LAYERS, same_sooner
 
 # A layer with a rule, and the same layer without.
 PAIRS = (
@@ -27,8 +27,6 @@ DEFAULT_RATE = 3e-3
 CLIPNORM = 1.0
 # Three widths tell the parameters of every width, a polynomial of degree 2.
 WIDTHS = (2, 4, 6)
-# Keras's layers train as layers of this package with the same equations: they take less time.
-PLAIN = {"SimpleRNN": "RuleRNN", "GRU": "RuleGRU", "LSTM": "RuleLSTM"}
 
 
 @dataclass(frozen=True)
@@ -38,15 +36,19 @@ class Contestant:
     layer: str
     arguments: dict = field(default_factory=dict)
 
+    @property
+    def name(self):
+        return self.layer
+
     def new_layer(self, units, **numbers):
         """Return a new layer of so many units, with the numbers of a search."""
-        name = PLAIN.get(self.layer, self.layer)
-        rule = {"rule": rules.Identity()} if self.layer in PLAIN else {}
+        # Keras's layers train as layers with the same equations, which take less time.
+        name, rule = same_sooner(self.layer)
         return available_layers()[name](units, **self.arguments, **numbers, **rule)
 
     def suggested(self, hp, units):
         """Return a new layer with the numbers that a search suggests."""
-        if self.layer in PLAIN:
+        if self.layer in RULE_LAYERS:
             return self.new_layer(units)
         return suggest_layer(hp, [self.layer], units, **self.arguments)
 
@@ -64,7 +66,10 @@ class Contestant:
 
     def model(self, task, layer, learning_rate):
         """Return the task's compiled model of a layer."""
-        model = task.model(layer)
+        return self.compiled(task, task.model(layer), learning_rate)
+
+    @staticmethod
+    def compiled(task, model, learning_rate):
         task.compile(model, keras.optimizers.Adam(learning_rate, global_clipnorm=CLIPNORM))
         model.optimizer.build(model.trainable_variables)
         return model

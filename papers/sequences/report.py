@@ -113,7 +113,7 @@ def tested(runs):
     rows = []
     for over in OVER:
         chosen = runs if over == "all" else runs[runs["study"] == over]
-        if chosen.empty:
+        if chosen.empty or (over == "all" and runs["study"].nunique() == 1):
             continue
         found = [{"over": over, **compared(chosen, *pair)} for pair in PAIRS]
         corrected = multipletests([row["p"] for row in found], method="holm")[1]
@@ -166,13 +166,15 @@ def text(runs, tests, command):
     """Return the report as Markdown."""
     new = [name for name in SETS if name in {*runs.loc[runs["study"] == "new", "set"]}]
     cut = [name for name in SETS if name not in new]
-    known = confirmed(tests)
-    told = [f"{row.layer} and {row.base} ({row.effect:+.3f})" for row in known.itertuples()]
+    state = f"{len(new)} of {len(SETS)} new sets are through"
+    state += f"; not finished: {', '.join(cut)}." if cut else "."
+    if new:
+        known = confirmed(tests).itertuples()
+        told = [f"{row.layer} and {row.base} ({row.effect:+.3f})" for row in known]
+        state += f" Confirmed on new sets, of {len(PAIRS)} pairs: {'; '.join(told) or 'none'}."
     parts = [
         "# Does a rule help the layer it is put on?",
-        f"{len(new)} of {len(SETS)} new sets are through"
-        + (f"; not finished: {', '.join(cut)}." if cut else ".")
-        + f" Confirmed on new sets, of {len(PAIRS)} pairs: {'; '.join(told) or 'none'}.",
+        state,
         "![The pairs](pairs.png)",
         "A score is the share of chance's error that a layer removes: 0 is nothing learned, 1 "
         "is no error. The effect is the mean difference of the scores over sets, with a "

@@ -8,7 +8,7 @@ Needs the packages that new_sets.py names; protocol.md says what is compared, an
 output directory receives a folder for each set, with results.json. The same command resumes
 after an interruption: results.json is written after every search and every run, and holds all
 that a machine needs to go on. The searches themselves, in the folders `search`, are needed only
-for a search that has not ended.
+for a search that has not ended. Several processes may train different sets at a time.
 """
 
 from pathlib import Path
@@ -34,14 +34,7 @@ def parse(argv):
     add("--sets", nargs="+", choices=[*SETS], help="in this order; default: all")
     add("--recordings", type=folder, help="with {digit}_{speaker}_{take}.wav, for Speakers")
     add("--layers", nargs="+", choices=[*CONTESTANTS], default=[*CONTESTANTS], help="by name")
-    add("--units", type=positive(int), default=32, help="of the LSTM whose size all have")
-    add("--trials", type=positive(int), default=8, help="of each layer's search")
-    add("--seeds", type=positive(int), default=5, help="runs of each layer with the best")
-    add("--updates", type=positive(int), default=50, help="of an epoch")
-    add("--epochs", type=positive(int), default=80, help="at most")
-    add("--patience", type=positive(int), default=15, help="epochs without a better loss")
-    add("--batch-size", type=positive(int), default=16, help="sequences per update")
-    add("--output", type=new_folder, default=Path("runs/pairs"), help="for results")
+    add_budget(parser, output=Path("runs/pairs"))
     options = parser.parse_args(argv)
     if options.sets is None:
         options.sets = [name for name in SETS if name != "Speakers" or options.recordings]
@@ -50,40 +43,61 @@ def parse(argv):
     return options
 
 
+def add_budget(parser, output):
+    """Add the options of the budget, and that of the output directory."""
+    add = parser.add_argument
+    add("--units", type=positive(int), default=32, help="of the LSTM whose size all have")
+    add("--trials", type=positive(int), default=8, help="of each layer's search")
+    add("--seeds", type=positive(int), default=5, help="runs of each layer with the best")
+    add("--updates", type=positive(int), default=50, help="of an epoch")
+    add("--epochs", type=positive(int), default=80, help="at most")
+    add("--patience", type=positive(int), default=15, help="epochs without a better loss")
+    add("--batch-size", type=positive(int), default=16, help="sequences per update")
+    add("--output", type=new_folder, default=output, help="for results")
+
+
 def study(options, command):
     """Train the layers on all sets, as far as they are not trained."""
+    contestants = [CONTESTANTS[name] for name in options.layers]
     for name in options.sets:
-        compare_on(name, options, command)
+        compare_on(load(name, options.recordings), contestants, options, command)
 
 
-def compare_on(name, options, command):
-    """Train the layers on a set, and write its results.json."""
-    task = load(name, options.recordings)
-    path = options.output / name / "results.json"
-    settings = {"task": described(task), "budget": budget_of(task, options)}
-    content = read_results(path, None) or {
-        "commands": [], **surroundings(), "settings": settings, "setups": {}, "runs": [],
-    }  # fmt: skip
+def compare_on(task, contestants, options, command, **more):
+    """Train contestants on a set, and return what its results.json holds.
+
+    Args:
+        task: `Task`.
+        contestants: list of `Contestant`.
+        options: with the budget and the output directory.
+        command: str, the command line.
+        **more: further arguments of `trained`.
+    """
+    path = options.output / task.name / "results.json"
+    budget = budget_of(task, options)
+    settings = {"task": described(task), "budget": budget}
+    new = {"commands": [], **surroundings(), "settings": settings, "setups": {}, "runs": []}
+    content = read_results(path, new)
     if different := differences(content["settings"], settings):
         raise ValueError(f"{path} has other settings:{''.join(different)}")
     content["commands"] = list(dict.fromkeys([*content["commands"], command]))
     done = {(run["layer"], run["seed"]) for run in content["runs"]}
     path.parent.mkdir(parents=True, exist_ok=True)
-    for layer in options.layers:
-        contestant, budget = CONTESTANTS[layer], settings["budget"]
-        if layer not in content["setups"]:
+    for contestant in contestants:
+        layer, setups = contestant.name, content["setups"]
+        if layer not in setups:
             search = path.parent / "search" / layer
-            content["setups"][layer] = searched(contestant, task, budget, search)
+            setups[layer] = searched(contestant, task, budget, search)
             write_json(path, content)
-        setup = content["setups"][layer]
         for seed in range(options.seeds):
             if (layer, seed) in done:
                 continue
-            run = trained(contestant, setup, task, budget, seed)
+            run = trained(contestant, setups[layer], task, budget, seed, **more)
             content["runs"].append(run)
             write_json(path, content)
             told = "diverged" if run["test"] is None else f"{run['test'][task.metric]:.3f}"
-            print(f"{name}: {layer}, seed {seed}: {told}, {run['seconds']:.0f} s", flush=True)
+            print(f"{task.name}: {layer}, seed {seed}: {told}, {run['seconds']:.0f} s")
+    return content
 
 
 def described(task):

@@ -96,10 +96,18 @@ def searched(contestant, task, budget, folder):
     }
 
 
-def trained(contestant, setup, task, budget, seed):
+def trained(contestant, setup, task, budget, seed, measure=lambda model, task: {}):
     """Train a layer with a setup, test it once at its best epoch, and return the run, a dict.
 
     `test` is None where a loss was not finite: such a run scores as chance.
+
+    Args:
+        contestant: `Contestant`.
+        setup: dict, as of `searched`.
+        task: `Task`.
+        budget: dict, as in results.json.
+        seed: int, of weights and of the order of samples.
+        measure: function from the trained model and the task to further entries, a dict.
     """
     keras.utils.clear_session()
     keras.utils.set_random_seed(seed)
@@ -116,7 +124,7 @@ def trained(contestant, setup, task, budget, seed):
         )
         test = {name: round(float(value), 5) for name, value in found.items()}
     return {
-        "layer": contestant.layer,
+        "layer": contestant.name,
         "seed": seed,
         "parameters": sum(math.prod(w.shape) for w in model.trainable_weights),
         "epochs": len(history["loss"]),
@@ -124,4 +132,5 @@ def trained(contestant, setup, task, budget, seed):
         "validation": round(float(min(history["val_loss"])), 5) if finite else None,
         "test": test,
         "seconds": seconds,
+        **(measure(model, task) if finite else {}),
     }
