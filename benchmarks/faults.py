@@ -1,312 +1,258 @@
-"""Do comparisons and searches end as they would have, if they are killed?
+"""Do searches end as they would have, if they are killed?
 
     KERAS_BACKEND=torch python benchmarks/faults.py
     KERAS_BACKEND=torch python benchmarks/faults.py --kills 5 --output faults.json
 
-Each of four commands runs once to its end: a comparison of two layers, and a search of each
-strategy, with real models of a few weights. Then it runs again and again, is killed (SIGKILL)
-at another file event each time, and is repeated until it ends. What it leaves must then be
-what the first run left: every score, every trial, the weights of the best model and the names
-of the files. Times may differ.
+A search of each strategy, and one of a chief and two workers, runs once to its end, over models
+of a few weights. Then it runs again and again: one of its processes is killed (SIGKILL) at a
+file event that is drawn anew each time, and started again at once. What it leaves must be what
+the first run left: every trial and its scores, the weights of the best model, the names of the
+files. Times may differ.
 
-A file event is a file that is opened for writing, renamed or removed in the output directory,
-or a directory that is made or removed. A kill comes before the event, or, where a file is
-written, in the midst of it: the file is then cut in half.
+A file event is a file in the search's directory that is opened for writing, renamed or removed,
+or a directory that is made or removed. A kill comes before the event or, where a file is
+written, in its midst: the file is then cut in half.
 
-The output receives the counts, and any difference that was found. After an interruption the
-same command goes on. It needs PyTorch, whose processes can fork: so Keras is imported once.
-Pictures are not drawn but written as a few bytes.
+After an interruption the same command goes on. It needs PyTorch, whose processes can fork, so
+that Keras is imported once.
 """
 
 import argparse
+import contextlib
 import gc
 import io
 import json
 import os
+import platform
 import signal
+import socket
 import sys
 import tempfile
 import time
 import traceback
+import zipfile
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# It would be loaded anew in every process, which takes longer than the run.
+# The kernel would be loaded anew in every process, which takes longer than the search.
 os.environ["KERAS_MOMENTUM_RNN_NATIVE"] = "0"
 
+import grpc  # noqa: F401, as scikit-learn, once for all processes
+import h5py
 import keras
+import keras_tuner
 import numpy as np
-from matplotlib.figure import Figure
+import sklearn.gaussian_process  # noqa: F401
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.tuning import MomentumHyperModel, tune
-from papers import tasks
-from papers.experiments import Comparison, compare
-from papers.experiments.results_file import surroundings
 
 RESULTS = Path(__file__).parent / "results" / "faults.json"
+# The processes of each search.
+ALONE, SHARED = ["tuner0"], ["chief", "worker0", "worker1"]
+SEARCHES = {
+    "random": ALONE,
+    "bayesian": ALONE,
+    "hyperband": ALONE,
+    "grid": ALONE,
+    "random, chief and workers": SHARED,
+}
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
-BEFORE, MIDST = "before", "in the midst"
-LIMIT = 3600  # seconds for one run, on a machine that is busy with other work, too
+LIMIT = 600  # seconds for one process, on a machine that is busy with other work, too
 
 
-def comparison(folder):
-    task = tasks.load("adding", variant="mcrm", steps=5, samples=24, held_out=12)
-    setups = {
-        name: tasks.Recipe(
-            task="adding",
-            layer_name=name,
-            units=2,
-            arguments={"dropout": 0.3},
-            optimizer_name="Adam",
-            learning_rate=0.01,
-            clipnorm=1.0,
-            batch_size=12,
-            epochs=3,
-        )
-        for name in ("GRU", "AdamLSTM")
-    }
-    compare(
-        Comparison(
-            task=task,
-            setups=setups,
-            seeds=1,
-            output=folder,
-            budget={"name": "tiny"},
-            title="adding",
-            command="python faults.py",
-        )
+def search(name, folder):
+    strategy = name.partition(",")[0]
+    x = np.random.default_rng(0).normal(size=(24, 3, 2)).astype("float32")
+    y = (x.sum(axis=(1, 2)) > 0).astype("int32")
+    tune(
+        MomentumHyperModel((3, 2), 2, layers=["GRU", "MomentumLSTM"], units=[2, 3]),
+        x[:16],
+        y[:16],
+        validation_data=(x[16:], y[16:]),
+        directory=folder,
+        strategy=strategy,
+        max_trials=None if strategy == "hyperband" else 5,
+        epochs=3 if strategy == "hyperband" else 2,
+        objective="val_loss",
     )
 
 
-def search(strategy):
-    """Return a function of a directory that searches there."""
-
-    def command(folder):
-        rng = np.random.default_rng(0)
-        x = rng.normal(size=(24, 3, 2)).astype("float32")
-        y = (x.sum(axis=(1, 2)) > 0).astype("int32")
-        tune(
-            MomentumHyperModel(
-                (3, 2), 2, layers=["GRU", "MomentumLSTM"], units=[2, 3], dropout=[0.0, 0.2]
-            ),
-            x[:16],
-            y[:16],
-            validation_data=(x[16:], y[16:]),
-            directory=folder,
-            strategy=strategy,
-            max_trials=None if strategy == "hyperband" else 5,
-            epochs=3 if strategy == "hyperband" else 2,
-            objective="val_loss",
-        )
-
-    return command
-
-
-COMMANDS = {
-    "compare": comparison,
-    "tune, random": search("random"),
-    "tune, bayesian": search("bayesian"),
-    "tune, hyperband": search("hyperband"),
-}
-
-
 class Events:
-    """Counts the file events in a folder, and kills the process at one of them.
+    """Count the file events in a folder, and kill the process at one of them.
 
     Args:
         folder: `Path`.
-        at: pair of the number of an event, from 0, and `BEFORE` or `MIDST`; None for no kill.
+        at: number of the event, from 0, or None for no kill.
     """
 
-    def __init__(self, folder, at=None):
-        self.folder, self.at = str(folder), at
-        self.writes = []  # for each event, whether a file is written
-        self.active = True
+    def __init__(self, folder, at):
+        self.folder, self.at, self.count = str(folder), at, 0
         sys.addaudithook(self.hook)
         save = keras.Model.save_weights
 
         def save_weights(model, filepath, *args, **kwargs):
-            # HDF5 opens files by itself, and no hook sees it.
-            self.event(str(filepath), True)
+            self.event(str(filepath), True)  # HDF5 opens files by itself, and no hook sees it
             return save(model, filepath, *args, **kwargs)
 
         keras.Model.save_weights = save_weights
 
     def hook(self, name, arguments):
-        if not self.active or (name != "open" and name not in EVENTS):
+        if name != "open" and name not in EVENTS:
             return
-        path = arguments[0]
-        if not isinstance(path, (str, Path)) or not str(path).startswith(self.folder):
-            return
-        flags = arguments[2] if name == "open" else 0
-        if name != "open" or flags & (os.O_WRONLY | os.O_RDWR):
-            self.event(str(path), bool(flags & os.O_TRUNC))
+        path, flags = str(arguments[0]), arguments[2] if name == "open" else 0
+        reads = name == "open" and not flags & (os.O_WRONLY | os.O_RDWR)
+        if path.startswith(self.folder) and not reads:
+            self.event(path, flags & os.O_TRUNC)
 
-    def event(self, path, write):
-        number = len(self.writes)
-        self.writes.append(write)
-        if self.at is None or number != self.at[0]:
+    def event(self, path, writes):
+        number, self.count = self.count, self.count + 1
+        if number != self.at:
             return
-        self.active = False
-        if self.at[1] == MIDST:
+        self.at = None
+        if writes and number % 2:
             content = Path(path).read_bytes() if Path(path).exists() else b'{"hal'
             Path(path).write_bytes(content[: len(content) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def in_a_process(command, folder, at=None):
-    """Run a command in a process of its own.
+def started(name, process, folder, port, at=None):
+    """Start a process of a search in `folder`; return its number."""
+    number = os.fork()
+    if number:
+        return number
+    signal.alarm(LIMIT)
+    try:
+        with open(folder.with_suffix(f".{process}.log"), "a") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        if process in SHARED:
+            os.environ["KERASTUNER_TUNER_ID"] = process
+            os.environ["KERASTUNER_ORACLE_IP"] = "127.0.0.1"
+            os.environ["KERASTUNER_ORACLE_PORT"] = str(port)
+            sleep = time.sleep
+            time.sleep = lambda seconds: sleep(min(seconds, 0.1))  # a chief ends 20 s later
+        events = Events(folder, at)
+        gc.collect = lambda *generation: 0  # before each model; takes longer than the search
+        with contextlib.suppress(SystemExit):  # the end of a worker
+            search(name, folder)
+        folder.with_suffix(f".{process}.events").write_text(str(events.count))
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def run(name, folder, victim=None, at=None):
+    """Run a search to its end; kill one of its processes at an event, and start it again.
 
     Returns:
-        A pair: the number of the signal that ended it, 0 for none, and the list `writes` of its
-        events if it ended by itself.
-
-    Raises:
-        RuntimeError: if it raised an error, which the message shows, or took too long.
+        Whether the process was killed: in a shared search another may have done its work.
     """
-    events, log = folder.with_suffix(".events"), folder.with_suffix(".log")
-    process = os.fork()
-    if not process:
-        signal.alarm(LIMIT)
-        status = 1
-        try:
-            with open(log, "w") as file:
-                os.dup2(file.fileno(), 1)
-                os.dup2(file.fileno(), 2)
-            Figure.savefig = lambda figure, path, **named: Path(path).write_bytes(b"drawn")
-            watched = Events(folder, at)
-            command(folder)
-            watched.active = False
-            events.write_text(json.dumps(watched.writes))
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-            sys.stderr.flush()
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(process, 0)
-    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if ended_by == signal.SIGKILL and at is not None:
-        return ended_by, None
-    if status:
-        raise RuntimeError(f"{folder.name}: {log.read_text()[-3000:]}")
-    return 0, json.loads(events.read_text())
-
-
-def without_times(value):
-    """Return what a JSON file holds, without the seconds that things took."""
-    if isinstance(value, dict):
-        return {k: without_times(v) for k, v in value.items() if "seconds" not in k}
-    return [without_times(v) for v in value] if isinstance(value, list) else value
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = {}
+    for process in SEARCHES[name]:
+        kill = at if process == victim else None
+        running[started(name, process, folder, port, kill)] = process
+    killed = False
+    while running:
+        number, status = os.wait()
+        process = running.pop(number)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and not killed:
+            killed = True
+            running[started(name, process, folder, port)] = process
+        elif status:
+            for other in running:
+                os.kill(other, signal.SIGKILL)
+                os.waitpid(other, 0)
+            log = folder.with_suffix(f".{process}.log").read_text()
+            raise RuntimeError(f"{process} ended with {status}: {log[-3000:]}")
+    return killed
 
 
 def left(folder):
-    """Return all of what a command left that must not depend on kills."""
-    with np.load(io.BytesIO(weights_of(folder / "best.keras"))) as stored:
-        weights = [stored[name].tolist() for name in stored.files]
-    names = [str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()]
+    """Return all of what a search left that must not depend on kills."""
+
+    def without_times(value):
+        if isinstance(value, dict):
+            return {k: without_times(v) for k, v in value.items() if "seconds" not in k}
+        return [without_times(v) for v in value] if isinstance(value, list) else value
+
+    weights = {}
+    with zipfile.ZipFile(folder / "best.keras") as model:
+        content = io.BytesIO(model.read("model.weights.h5"))
+    with h5py.File(content) as file:
+        for name in sorted(collected(file)):
+            weights[name] = np.asarray(file[name]).tolist()
+    names = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    # What a process was writing when it was killed is removed after an hour, and keras-tuner's
+    # own files in trials/ are those of its processes; nothing reads them.
+    files = [n for n in names if "unfinished-" not in n and not Path(n).match("trials/*.json")]
+    results = without_times(json.loads((folder / "results.json").read_text()))
+    return {"results": results, "weights": weights, "files": sorted(files)}
+
+
+def collected(file):
+    names = []
+    file.visititems(lambda name, item: names.append(name) if hasattr(item, "dtype") else None)
+    return names
+
+
+def surroundings():
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    processor = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
     return {
-        "results": without_times(json.loads((folder / "results.json").read_text())),
-        "weights": weights,
-        # What a process was writing when it was killed is removed after an hour. keras-tuner's
-        # file of the tuner is not read, and not written by a search that has nothing to train.
-        "files": sorted(
-            name for name in names if "unfinished-" not in name and "tuner0.json" not in name
-        ),
+        "processor": processor,
+        "python": platform.python_version(),
+        "keras": keras.__version__,
+        "torch": sys.modules["torch"].__version__,
+        "keras_tuner": keras_tuner.__version__,
     }
 
 
-def weights_of(path):
-    """Return the weights of a model's file as an archive: read in a process that may end."""
-    reader, writer = os.pipe()
-    process = os.fork()
-    if not process:
-        os.close(reader)
-        try:
-            model = keras.saving.load_model(path)
-            with os.fdopen(writer, "wb") as file:
-                archive = io.BytesIO()
-                np.savez(archive, *model.get_weights())
-                file.write(archive.getvalue())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as file:
-        content = file.read()
-    os.waitpid(process, 0)
-    return content
-
-
-def chosen(writes, count):
-    """Return so many kills, evenly spread over all that are possible."""
-    possible = [(i, kind) for i, write in enumerate(writes) for kind in kinds(write)]
-    places = np.linspace(0, len(possible) - 1, min(count, len(possible)))
-    return [possible[int(place)] for place in np.unique(places.round())]
-
-
-def kinds(write):
-    return [BEFORE, MIDST] if write else [BEFORE]
-
-
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    parser.add_argument("--kills", type=int, default=55, help="of each command")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=45, help="of each search, in all")
+    parser.add_argument("--only", choices=SEARCHES, help="one search")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the JSON file")
     options = parser.parse_args(argv)
     if keras.config.backend() != "torch":
         sys.exit("Set KERAS_BACKEND=torch: the processes of the other backends cannot fork.")
-    gc.freeze()  # else every process collects what all share
-    about = {**surroundings(), "kills of each command": options.kills}
-    results = read_results(options.output, {"settings": about, "commands": {}})
-    if results["settings"] != about:
-        sys.exit(f"{options.output} is of other settings or versions; remove it to begin anew.")
-    for name, command in COMMANDS.items():
-        finish(name, command, options, results)
-    failed = sum(len(found["differences"]) for found in results["commands"].values())
-    sys.exit(f"{failed} runs ended otherwise, see {options.output}" if failed else 0)
-
-
-def finish(name, command, options, results):
-    """Make the kills of a command that are not in the results."""
-    with tempfile.TemporaryDirectory() as place:
-        whole = Path(place) / "whole"
-        _, writes = in_a_process(command, whole)
-        expected = left(whole)
-        kills = chosen(writes, options.kills)
-        new = {"events": len(writes), "kills": {BEFORE: 0, MIDST: 0}, "equal": 0}
-        found = results["commands"].setdefault(name, {**new, "differences": []})
-        if found["events"] != len(writes):
-            sys.exit(f"{name}: {len(writes)} file events, and {found['events']} before")
-        done = sum(found["kills"].values())
-        for number, kind in kills[done:]:
-            folder = Path(place) / f"killed-{number}-{kind.replace(' ', '-')}"
-            start = time.monotonic()
-            different = killed(command, folder, (number, kind), expected)
-            found["kills"][kind] += 1
-            found["equal"] += different is None
-            if different is not None:
-                found["differences"].append([number, kind, different])
-            write_json(options.output, results)
-            told = different or f"equal after {time.monotonic() - start:.1f} s"
-            print(f"{name}: event {number} of {len(writes)}, {kind}: {told}", flush=True)
-
-
-def killed(command, folder, at, expected):
-    """Kill a command, repeat it, and return how what it left differs from what it should be."""
-    if in_a_process(command, folder, at)[0] != signal.SIGKILL:
-        return "the event did not come"
-    try:
-        in_a_process(command, folder)
-        got = left(folder)
-    except (RuntimeError, OSError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    other = [name for name, value in expected.items() if got[name] != value]
-    files = sorted({*got["files"]} ^ {*expected["files"]})
-    return f"other {', '.join([*other, *files])}" if other else None
+    keras.utils.set_random_seed(0)  # imports all that it finds, once for all processes
+    gc.freeze()  # or every process collects what all share
+    command = "KERAS_BACKEND=torch python benchmarks/faults.py"
+    new = {"command": command, **surroundings(), "searches": {}}
+    results = read_results(options.output, new)
+    for name in [options.only] if options.only else SEARCHES:
+        found = results["searches"].setdefault(name, {"kills": 0, "equal": 0, "different": []})
+        with tempfile.TemporaryDirectory() as place:
+            whole = Path(place) / "whole"
+            run(name, whole)
+            expected = left(whole)
+            for kill in range(found["kills"], options.kills):
+                place_of = np.random.default_rng(kill)
+                victim = SEARCHES[name][kill % len(SEARCHES[name])]
+                events = int(whole.with_suffix(f".{victim}.events").read_text())
+                at, killed = 0, False
+                while not killed:
+                    at = int(place_of.integers(events))
+                    folder = Path(place) / f"{kill}-{at}"
+                    killed = run(name, folder, victim, at)
+                got = left(folder)
+                other = [part for part, value in expected.items() if got[part] != value]
+                found["kills"] += 1
+                found["equal"] += not other
+                if other:
+                    found["different"].append([victim, at, other])
+                write_json(options.output, results)
+                print(
+                    f"{name}, kill {kill}: {victim}, event {at}: {other or 'equal'}", flush=True
+                )
+    failed = sum(len(found["different"]) for found in results["searches"].values())
+    sys.exit(f"{failed} searches ended otherwise, see {options.output}" if failed else 0)
 
 
 if __name__ == "__main__":

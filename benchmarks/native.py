@@ -45,9 +45,11 @@ from measure import (  # noqa: E402
 )
 
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
-from keras_momentum_rnn.paths.native import kernel, products  # noqa: E402
-from keras_momentum_rnn.paths.native.ready import SWITCH  # noqa: E402
-from keras_momentum_rnn.paths.native.threads import thread_count  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel, simd  # noqa: E402
+from keras_momentum_rnn.paths.native.runtime import (
+    SWITCH,
+    thread_count,
+)
 
 RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
@@ -122,7 +124,7 @@ def conditions():
     """Return the name of the results: the backend, and what differs from the usual."""
     policy = os.environ.get("OMP_WAIT_POLICY")
     others = {
-        "without AVX-512": products.VECTORS == 1,
+        "without AVX-512": simd.VECTORS == 1,
         f"OMP_WAIT_POLICY={policy}": policy,
     }
     return ", ".join([keras.config.backend(), *(name for name, met in others.items() if met)])

@@ -5,7 +5,7 @@
 
 The file has one row for each time step, in the order of time, and columns of numbers. From
 the last `--steps` rows of all columns the model predicts the next value of the target. Without
-a file, the example writes one to read: a daily cycle of a temperature, and a noisy load.
+a file, the example writes one to read: the temperature of a machine, and its load.
 
 To classify many short series, see which_layer.py.
 """
@@ -90,13 +90,16 @@ def linear(x, y):
 
 
 def written(path):
-    """Write a file of 60 days, a row each hour, and return its path."""
-    rng, hours = np.random.default_rng(0), np.arange(60 * 24)
-    load = 5 + np.cumsum(rng.normal(size=len(hours))) / 20
-    cycle = 3 * np.sin(2 * np.pi * hours / 24)
-    temperature = 20 + cycle + load + rng.normal(size=len(hours)) / 5
-    table = pd.DataFrame({"hour": hours % 24, "temperature": temperature, "load": load})
-    table.to_csv(path, index=False)
+    """Write a file of 60 days, a row each hour, and return its path.
+
+    A machine heats up where its load is above 0, and cools down slowly where it is not.
+    """
+    rng, rows, load, temperature = np.random.default_rng(0), [], 0.0, 20.0
+    for hour in range(60 * 24):
+        temperature += 0.3 * (20 + 20 * (load > 0) - temperature) + rng.normal() / 5
+        load = 0.8 * load + rng.normal()
+        rows.append({"hour": hour % 24, "temperature": temperature, "load": load})
+    pd.DataFrame(rows).to_csv(path, index=False)
     return path
 
 

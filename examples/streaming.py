@@ -24,7 +24,7 @@ NAMES = ["rises", "falls", "stays"]
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--sounds", type=int, default=600, help="to train on")
     parser.add_argument("--speed", type=float, default=0, help="0: as fast as it can")
     options = parser.parse_args()
@@ -63,11 +63,12 @@ def trained(rng, options):
     model = keras.Sequential(
         [
             keras.Input((None, BINS)),
+            keras.layers.LayerNormalization(),
             MomentumLSTM(32, momentum=0.3, step_size=0.7),
             keras.layers.Dense(3, activation="softmax"),
         ]
     )
-    optimizer = keras.optimizers.Adam(3e-3, clipnorm=1.0)
+    optimizer = keras.optimizers.Adam(1e-2, clipnorm=1.0)
     model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
     model.fit(x, y, batch_size=32, epochs=options.epochs, validation_split=0.2, verbose=2)
     return model
@@ -75,12 +76,12 @@ def trained(rng, options):
 
 def sound(rng, label):
     """Return the samples of a tone in noise."""
-    start = rng.uniform(500, 2500)
-    change = [1, -1, 0][label] * rng.uniform(400, start * 0.8)
+    start = rng.uniform(1000, 2000)
+    change = [1, -1, 0][label] * rng.uniform(400, 900)
     count = (FRAMES - 1) * HOP + WINDOW
     frequency = start + change * np.linspace(0, 1, count)
     phase = 2 * np.pi * np.cumsum(frequency) / RATE
-    return np.sin(phase) + rng.normal(size=count)
+    return np.sin(phase) + 0.3 * rng.normal(size=count)
 
 
 def windows(samples):

@@ -1,8 +1,15 @@
 """LSTM, GRU and RNN layers for Keras 3 with momentum, RMSProp and Adam on their inputs."""
 
-from keras_momentum_rnn import cells, initializers, layers, optimizers, rules
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from keras_momentum_rnn import cells, initializers, layers, rules
 from keras_momentum_rnn.cells import *  # noqa: F403
 from keras_momentum_rnn.layers import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from keras_momentum_rnn import optimizers
 
 __version__ = "0.1.0"
 __all__ = [
@@ -14,3 +21,10 @@ __all__ = [
     *cells.__all__,
     *layers.__all__,
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a part of the package that most programs do not need, when it is asked for."""
+    if name in ("optimizers", "tuning"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

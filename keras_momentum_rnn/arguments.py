@@ -6,8 +6,11 @@ class, so that every argument of the installed Keras is accepted, in its order, 
 """
 
 import difflib
+import functools
 import inspect
 import numbers
+
+import keras
 
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.checks import checked, checked_choice, checked_count
@@ -35,13 +38,21 @@ OF_EVERY_LAYER = (
     "zero_output_for_mask",
     "time_major",
 )
+# Arguments that a user may expect of every layer, and the layers that have them.
+OF_OTHER_LAYERS = {"scale_free": "AdamLSTM and RMSPropLSTM"}
 UNITS = inspect.Parameter("units", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 REST = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
 
 
+@functools.cache
+def parameters_of(function):
+    """Return the parameters of a function or a class by name."""
+    return inspect.signature(function).parameters
+
+
 def rule_parameters(rule_class):
     """Return the names of a rule's numbers, none for no rule."""
-    return [] if rule_class is None else list(inspect.signature(rule_class).parameters)
+    return [] if rule_class is None else list(parameters_of(rule_class))
 
 
 def keyword_parameters(cls):
@@ -49,17 +60,18 @@ def keyword_parameters(cls):
 
     Where a class names its rule (`rule_class`), the rule's numbers stand in place of `rule`.
     """
-    found = {}
+    added = {}
     for base in reversed(cls.__mro__):
-        if "__init__" in vars(base) and not base.__module__.startswith("keras."):
-            for name, parameter in inspect.signature(base.__init__).parameters.items():
+        of_keras = base.__module__.startswith("keras.") or base in keras.layers.Layer.__mro__
+        if "__init__" in vars(base) and not of_keras:
+            for name, parameter in parameters_of(base.__init__).items():
                 if parameter.kind is parameter.KEYWORD_ONLY:
-                    found[name] = parameter
+                    added[name] = parameter
     if cls.rule_class is not None:
-        found.pop("rule", None)
-        for name, parameter in inspect.signature(cls.rule_class).parameters.items():
-            found[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    return found
+        added.pop("rule", None)
+        for name, parameter in parameters_of(cls.rule_class).items():
+            added[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return added
 
 
 class FullSignature:
@@ -92,7 +104,7 @@ def keras_parameters(keras_class, cell_class):
     """
     parameters = {"units": UNITS, "kwargs": REST}
     if keras_class is not None:
-        parameters = {**parameters, **inspect.signature(keras_class).parameters}
+        parameters = {**parameters, **parameters_of(keras_class)}
         parameters.pop("cell", None)
         parameters["kwargs"] = parameters.pop("kwargs")
     for name in cell_class.left_out:
@@ -148,6 +160,8 @@ def refuse_unknown(owner, cell_class, kwargs):
         if name not in (*names, *OF_EVERY_LAYER):
             nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
             hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
+            if name in OF_OTHER_LAYERS:
+                hint = f" {OF_OTHER_LAYERS[name]} have it."
             raise ValueError(
                 f"{owner.__name__} has no argument `{name}`.{hint} Received: {name}={value!r}"
             )

@@ -1,8 +1,10 @@
 """Files that are written whole or not at all."""
 
 import contextlib
+import hashlib
 import json
 import os
+import secrets
 import time
 import zipfile
 import zlib
@@ -15,6 +17,8 @@ except ImportError:  # Windows
 
 # Seconds after which a partly written file is litter: its process was killed.
 ABANDONED = 3600
+# The name of a file that is being written: a number that nobody can guess, and its own name.
+UNFINISHED = "unfinished-{}-{}"
 # What a file of `model.save` consists of.
 PARTS_OF_A_MODEL = {"metadata.json", "config.json", "model.weights.h5"}
 
@@ -29,8 +33,9 @@ def replaced(path):
         OSError: if it cannot be written, a full disk for one. `path` is then as it was.
     """
     target = Path(os.path.realpath(path))
-    new = unfinished(target, os.getpid())
+    new = target.with_name(UNFINISHED.format(secrets.token_hex(8), target.name))
     try:
+        new.touch(exist_ok=False)  # follows no link, and shares the file with no process
         yield new
         os.replace(new, target)
     except OSError as error:
@@ -41,20 +46,15 @@ def replaced(path):
         new.unlink(missing_ok=True)
 
 
-def unfinished(target, process):
-    """Return where a process writes a file that is to become `target`."""
-    return target.with_name(f"unfinished-{process}-{target.name}")
-
-
 def remove_abandoned(folder):
     """Remove, from a folder and those in it, what killed processes left half written.
 
     What a link in the folder points to is written beside its target, and is removed there.
     """
-    found = list(Path(folder).rglob("unfinished-*"))
+    found = list(Path(folder).rglob(UNFINISHED.format("*", "*")))
     for link in filter(Path.is_symlink, Path(folder).rglob("*")):
         target = Path(os.path.realpath(link))
-        found += target.parent.glob(unfinished(target, "*").name)
+        found += target.parent.glob(UNFINISHED.format("*", target.name))
     for path in found:
         with contextlib.suppress(FileNotFoundError):  # another process was quicker
             if time.time() - path.stat().st_mtime > ABANDONED:
@@ -62,17 +62,21 @@ def remove_abandoned(folder):
 
 
 @contextlib.contextmanager
-def locked(path):
+def locked(path, wait=True):
     """Let one process at a time run the code of the context.
 
     The system releases the lock of a killed process. On Windows nothing is locked.
 
     Args:
         path: of a file for the lock, which stays and is empty.
+        wait: bool, whether to wait while another process has the lock. Defaults to `True`.
+
+    Raises:
+        BlockingIOError: if another process has the lock, and `wait` is `False`.
     """
     with open(path, "a") as file:
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
 
 
@@ -95,12 +99,26 @@ def write_json(path, value):
         new.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
-def read_json(path, default=None):
-    """Return what a file holds, or `default` if it is missing or damaged."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):  # not JSON, or not even text
-        return default
+def write_sealed(path, value):
+    """Write a value as JSON, with a digest by which `read_sealed` notices damage."""
+    value = json.loads(json.dumps(value))
+    write_json(path, {"digest": digest(value), "content": value})
+
+
+def read_sealed(path):
+    """Return what `write_sealed` wrote, or `None` if the file is missing.
+
+    Raises:
+        ValueError: if the file holds anything else.
+    """
+    stored = read_results(path, {"digest": digest(None), "content": None})
+    if stored.get("digest") != digest(stored.get("content")):
+        raise ValueError(f"{path} was changed or damaged; repair or remove it")
+    return stored["content"]
+
+
+def digest(value):
+    return hashlib.blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()
 
 
 def read_results(path, default):

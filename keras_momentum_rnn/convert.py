@@ -87,7 +87,8 @@ def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
 
     With `exact=True` a linear rule (heavy ball, NAG, scheduled restart) becomes a small filter
     of Keras layers in front of the plain layer, and the copy predicts what the original does:
-    in any runtime with a fused LSTM or GRU. For a layer alone the copy is then a model.
+    in any runtime with a fused LSTM or GRU. The copy of a layer alone is then a model, and that
+    of a Sequential model a Functional one.
 
     Args:
         layer_or_model: one of our layers, a wrapper of it, or a Sequential or Functional
@@ -263,11 +264,11 @@ class _FromKeras(_Conversion):
                 f"{layer_class.__name__} adds the arguments {sorted(added)} to those of Keras, "
                 f"which are copied. Received: {', '.join(wrong)}"
             )
-        self.layer_class, self.numbers = layer_class, numbers
+        self.layer_classes, self.numbers = {layer_class.keras_layer: layer_class}, numbers
         self.wanted = f"keras.layers.{layer_class.keras_layer.__name__}"
 
     def converts(self, layer):
-        return type(layer) is self.layer_class.keras_layer
+        return type(layer) in self.layer_classes
 
     def counterpart(self, layer):
         config = layer.get_config()
@@ -275,7 +276,7 @@ class _FromKeras(_Conversion):
             config |= {name: getattr(part, name) for name in names if hasattr(part, name)}
         if self.numbers.get("scale_free"):
             del config["use_bias"]
-        return _with_counterpart(self.layer_class(**config, **self.numbers))
+        return _with_counterpart(self.layer_classes[type(layer)](**config, **self.numbers))
 
     def copy_cell(self, plain, ours):
         if (extra := getattr(ours, "recurrent_bias", None)) is not None:

@@ -15,7 +15,7 @@ from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
-from keras_momentum_rnn.paths.native import ready
+from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan, call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
@@ -97,7 +97,7 @@ class RuleLayer(keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
         layers = {}
         if self.use_cudnn is not False and current_device() == "gpu":
-            layers = stock_layers(self.cell, self.stateful)
+            layers = stock_layers(self)
             if layers and keras.config.backend() == "tensorflow":
                 # XLA has no cuDNN recurrence.
                 self.supports_jit = False
@@ -165,7 +165,7 @@ class RuleLayer(keras.layers.RNN):
                 stateful=self.stateful,
                 unroll=self.unroll,
                 use_cudnn=self.use_cudnn,
-                native_absence=ready.absence(),
+                native_absence=runtime.absence(),
                 **call,
             )
         )
@@ -225,7 +225,7 @@ class RuleLayer(keras.layers.RNN):
         self._check_length(x)
         mask = self._checked_mask(mask, x)
         states, slots_given = self._first_states(initial_state, x)
-        if traced_for_export(x, training) or not self.cell.is_half:
+        if not self.cell.is_half or traced_for_export(x, training):
             # They may come in half precision or as integers, and Keras casts nothing here.
             # While JAX exports to ONNX, `Masking` returns float64.
             x = self.cell.to_slot_dtype(x)
@@ -259,7 +259,7 @@ class RuleLayer(keras.layers.RNN):
             "device": current_device(),
         }
         plan = self._plan(**call)
-        if plan.path == "native" and not ready.compiles(self.cell.recurrence_name):
+        if plan.path == "native" and not runtime.compiles(self.cell.recurrence_name):
             # Known from now on, so another path is chosen.
             plan = self._plan(**call)
         if self.use_cudnn is True and not exported and plan.path not in ("fused", "drive"):
@@ -311,7 +311,12 @@ class RuleLayer(keras.layers.RNN):
         return "stateful=True" if self.stateful else None
 
     def _check_length(self, sequences):
-        """Refuse what Keras refuses: a number of steps or samples that does not fit."""
+        """Refuse a number of steps or samples that does not fit."""
+        if sequences.shape[1] == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs at least one time step. "
+                f"Received: inputs of shape {tuple(sequences.shape)}"
+            )
         if self.unroll and sequences.shape[1] is None:
             raise ValueError(
                 f"`unroll=True` needs a known number of steps: give {type(self).__name__} an "

@@ -27,7 +27,8 @@ def packed_size(units):
 def unpacked(numbers, units):
     """Return the skew-symmetric matrix `(units, units)` of its packed numbers."""
     if units == 1:
-        return ops.zeros((1, 1), dtype=numbers.dtype) + ops.sum(numbers)  # of none
+        # One row has no packed numbers: their sum is 0, and connects S to the weight.
+        return ops.zeros((1, 1), dtype=numbers.dtype) + ops.sum(numbers)
     i = ops.expand_dims(ops.arange(0, units, dtype="int32"), 1)
     j = ops.transpose(i)
     row, column = ops.minimum(i, j), ops.maximum(i, j)

@@ -1,1 +1,1 @@
-"""The papers' tasks, tables and claims, and studies on real data. Not part of the installed package."""
+"""The papers' tasks, tables and claims, and studies on real data; not installed."""

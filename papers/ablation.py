@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.experiments.summary import mean_and_spread
+from papers.experiments.summary import mean_and_spread, of_layer
 
 
 def ablation_setups(recipe, momenta, step_sizes):
@@ -22,53 +22,44 @@ def ablation_setups(recipe, momenta, step_sizes):
 
 def heat_map(results):
     """Return the section of a report on an ablation, and its picture."""
-    settings = results["settings"]
+    metric, runs = results["settings"]["metric"], results["runs"]
     scores = {}
     for row in results["summary"]:
-        run = next(run for run in results["runs"] if run["layer"] == row["layer"])
-        numbers = run["setup"]["arguments"]
-        scores[numbers["momentum"], numbers["step_size"]] = row["test"]
-    ended = [row for row in results["summary"] if row["test"] is not None]
-    top = (max if settings["larger_is_better"] else min)(
-        (r["test"] for r in ended), default=None
-    )
-    best = [row for row in ended if row["test"] == top]
-    name = results["runs"][0]["setup"]["class"]
-    label = f"test {settings['metric']}"
+        arguments = of_layer(runs, row["layer"])[0]["setup"]["arguments"]
+        scores[arguments["momentum"], arguments["step_size"]] = row["test"]
+    ended = [score for score in scores.values() if score is not None]
     end, finding = "All diverged.", "every pair diverged"
-    if best:
-        names = " and ".join(row["layer"] for row in best)
-        end = f"Best: {names}, {label} {mean_and_spread(best[0])}."
-        pairs = [row["layer"].split()[-2:] for row in best]
+    if ended:
+        best = (max if results["settings"]["larger_is_better"] else min)(ended)
+        rows = [row for row in results["summary"] if row["test"] == best]
+        names = " and ".join(row["layer"] for row in rows)
+        end = f"Best: {names}, test {metric} {mean_and_spread(rows[0])}."
+        pairs = [pair for pair, score in scores.items() if score == best]
         finding = "best with " + "\nand with ".join(
-            f"momentum {momentum} and step size {step_size}" for momentum, step_size in pairs
+            f"momentum {momentum:g} and step size {step_size:g}"
+            for momentum, step_size in pairs
         )
-    figure = heat_map_figure(scores, f"{name} on {settings['task']}:\n{finding}", label)
+    title = f"{runs[0]['setup']['class']} on {results['settings']['task']}:\n{finding}"
     text = (
         "## Momentum and step size\n\nAs in Figure 7 of Nguyen et al. (2020): "
         f"heat_map.png. {end}"
     )
-    return text, {"heat_map.png": figure}
+    return text, {"heat_map.png": heat_map_figure(scores, title, f"test {metric}")}
 
 
 def heat_map_figure(scores, title, label):
-    """Draw scores over step size and momentum, which stand as in the heat map of a search.
+    """Draw scores over step size and momentum.
 
     Args:
         scores: dict from (momentum, step size) to a score, or None where it diverged.
         title: str.
         label: str, of the score.
     """
-    momenta = sorted({momentum for momentum, _ in scores})
-    step_sizes = sorted({step_size for _, step_size in scores})
-    cells = np.array(
-        [
-            [np.nan if scores.get((m, s)) is None else scores[m, s] for s in step_sizes]
-            for m in momenta
-        ]
+    momenta, step_sizes = (sorted({pair[i] for pair in scores}) for i in range(2))
+    cells = np.array([[scores.get((m, s)) for s in step_sizes] for m in momenta], "float64")
+    figure = Figure(
+        figsize=(1.6 + 1.1 * len(step_sizes), 1.8 + 0.7 * len(momenta)), layout="constrained"
     )
-    figure = Figure(figsize=(1.6 + 1.1 * len(step_sizes), 1.8 + 0.7 * len(momenta)))
-    figure.set_layout_engine("constrained")
     axes = figure.subplots()
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis")
     finite = cells[np.isfinite(cells)]
@@ -79,8 +70,6 @@ def heat_map_figure(scores, title, label):
         axes.text(column, row, text, ha="center", va="center", color=color)
     axes.set_xticks(range(len(step_sizes)), [f"{s:g}" for s in step_sizes])
     axes.set_yticks(range(len(momenta)), [f"{m:g}" for m in momenta])
-    axes.set_xlabel("step size")
-    axes.set_ylabel("momentum")
-    axes.set_title(title)
+    axes.set(xlabel="step size", ylabel="momentum", title=title)
     figure.colorbar(image, label=label)
     return figure

@@ -1,4 +1,4 @@
-"""What the examples' command lines share: types of arguments, reports, how a command ends."""
+"""What the command lines share: types of arguments, reports, how a command ends."""
 
 import argparse
 import ast
@@ -11,10 +11,14 @@ from pathlib import Path
 from rich import print
 from rich.markdown import Markdown
 
-from keras_momentum_rnn.atomic_files import replaced
+from papers.files import write_text
 from papers.presentation import save_figures
 
 RESUMES = "Interrupted. Repeat the command to resume from here."
+INSTALL = (
+    "Install all that the papers need with: "
+    "pip install 'keras-momentum-rnn[examples,tasks,archive,tuner]'"
+)
 
 
 @contextlib.contextmanager
@@ -24,12 +28,14 @@ def ending(interrupted=RESUMES):
         yield
     except KeyboardInterrupt:
         sys.exit(interrupted)
+    except ModuleNotFoundError as error:
+        sys.exit(f"{error}. {INSTALL}")
     except (ValueError, OSError, ImportError, NotImplementedError, RuntimeError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
 
 def run_example(script, argv, parse, command):
-    """Parse the arguments of an example and run it; if it cannot continue, end with a message.
+    """Parse the arguments of a command and run it; if it cannot continue, end with a message.
 
     Args:
         script: its file.
@@ -65,8 +71,7 @@ def values_of(options):
 def publish(folder, text, figures):
     """Write a report and its pictures, and show the report."""
     save_figures(folder, figures)
-    with replaced(folder / "report.md") as path:
-        path.write_text(text, encoding="utf-8")
+    write_text(folder / "report.md", text)
     print(Markdown(text))
     names = ", ".join(["results.json", "report.md", *figures])
     print(f"{names} are in {folder}")
@@ -118,10 +123,3 @@ def add_task_options(parser):
         metavar="OPTION=VALUE",
         help="options of the task",
     )
-
-
-def widths(text):
-    """`32` for all layers, or `MCRM=85` for one, as a pair; a stack's as `400,200`."""
-    name, _, sizes = text.rpartition("=")
-    counts = tuple(positive(int)(size) for size in sizes.split(","))
-    return name or None, counts if len(counts) > 1 else counts[0]

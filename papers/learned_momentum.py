@@ -1,40 +1,17 @@
 """Is a momentum worth learning? LSTMs whose rule learns its momentum, or has it fixed.
 
-    python -m papers.learned_momentum adding
-    python -m papers.learned_momentum digits --arms fixed unit spread --seeds 3
+    python -m papers.learned_momentum digits
     python -m papers.learned_momentum speech --folder fsdd
-    python -m papers.learned_momentum GunPoint
+    python -m papers.learned_momentum adding --arms rmsprop scaled_unit scaled_spread \\
+        scaled_spread_fixed scaled_spread_beta --output runs/learned_momentum/adding_scaled
 
-32 units, learning rate 2e-3, gradients clipped to a norm of 1, momentum and step size 0.6 at
-the start. The tasks:
+The tasks: adding over 100 steps; the 8x8 digits of scikit-learn, one pixel a step, in order or
+permuted; the next frame of recordings in a folder of yours; and five small sets of the UCR and
+UEA archives inside aeon (extra `archive`). Layers have 32 units; the learning rate is 2e-3,
+gradients are clipped to a norm of 1. docs/learned_momentum.md says what each arm is.
 
-- `adding`: 100 steps, Adam, 2,000 updates of 32 new sequences;
-- `digits`, `digits_permuted`: the 8x8 digits of scikit-learn, one pixel a step, in order or in
-  one random order, RMSprop, 25 epochs;
-- `speech`: the next frame of recordings in a folder of yours, Adam, 40 epochs of 640
-  recordings, of at most 60 frames;
-- five sets of the UCR and UEA archives inside aeon (extra `archive`), Adam, 1,000 updates of
-  16 sequences.
-
-The arms differ only in the rule:
-
-- `LSTM` has none, `fixed` has heavy ball; that of `fixed_louder` has the medians of what
-  `gate` learned on the digits, 0.65 and 0.72;
-- `scalar`, `gate`, `unit` learn one momentum and step size, one for each gate, or one for each
-  gate of each unit; `unit_momentum` and `unit_step_size` learn only one of the two;
-- `spread` learns as `unit`, from momenta between 0.05 and 0.98 that are spread over time
-  scales, the step size tied to them; `spread_fixed` keeps what it drew.
-
-Further arms, run where `--arms` names them, divide the velocity by the root of a running
-second moment of decay 0.999, as Adam does:
-
-- `rmsprop` has no velocity, and the step size 2;
-- `scaled_unit`, `scaled_spread` and `scaled_spread_fixed` scale the velocity of the arms of
-  those names; `scaled_spread_beta` also learns the decay, one for each gate of each unit.
-
-All arms run with one seed before the next seed begins. If interrupted, repeat the command to
-resume. The output directory receives report.md with the number of updates that each
-run took, losses.png, time_scales.png and results.json.
+All arms run with one seed before the next seed begins. The output directory receives report.md,
+time_scales.png and what every comparison writes. If interrupted, repeat the command to resume.
 """
 
 import dataclasses
@@ -45,13 +22,13 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn import RuleLSTM, rules
-from keras_momentum_rnn.diagnostics import plot_time_scales, time_scales
+from keras_momentum_rnn.diagnostics import time_scales
 from papers import tasks
 from papers.command_line import documented_parser, folder, new_folder, positive, run_example
+from papers.diagnostic_plots import plot_time_scales
 from papers.experiments import Comparison, compare
 from papers.presentation import markdown_table
 
-SPREAD = {"per": "unit", "tied": True, "spread": (0.05, 0.98)}
 # A run has learned to add where the squared error on validation is no more.
 LEARNED = 0.01
 SETS = ("ItalyPowerDemand", "JapaneseVowels", "BasicMotions", "GunPoint", "ArrowHead")
@@ -74,12 +51,14 @@ TASKS = {
     "adding": Budget("Adam", 32, 20, "adding", {"steps": 100, "samples": 3200}),
     "digits": Budget("RMSprop", 64, 25, "digits"),
     "digits_permuted": Budget("RMSprop", 64, 25, "digits", {"permute": True}),
-    "speech": Budget("Adam", 32, 40, "speech", {"frames": 60, "subset": 640}),
+    "speech": Budget(
+        "Adam", 32, 40, "speech", {"frames": 60, "subset": 640, "speaker": "_(.+)_"}
+    ),
     **{name: Budget("Adam", 16, 40, "archive", {"name": name}) for name in SETS},
 }
 
 
-@keras.saving.register_keras_serializable(package="learned_momentum_example")
+@keras.saving.register_keras_serializable(package="learned_momentum")
 class PartlyFixed(rules.LearnedMomentum):
     """One of whose weights some are not trained.
 
@@ -102,7 +81,7 @@ class PartlyFixed(rules.LearnedMomentum):
         return {name: getattr(self, name) for name in names}
 
 
-@keras.saving.register_keras_serializable(package="learned_momentum_example")
+@keras.saving.register_keras_serializable(package="learned_momentum")
 class Scaled(rules.Rule):
     """A rule's velocity over the root of a running second moment, as in Adam.
 
@@ -146,6 +125,7 @@ class Scaled(rules.Rule):
 
 
 MOMENTUM, STEP_SIZE = rules.LearnedMomentum.weight_names
+SPREAD = {"per": "unit", "tied": True, "spread": (0.05, 0.98)}
 SPREAD_FIXED = PartlyFixed([MOMENTUM, STEP_SIZE], **SPREAD)
 ARMS = {
     "LSTM": rules.Identity(),
@@ -159,6 +139,7 @@ ARMS = {
     "unit_momentum": PartlyFixed([STEP_SIZE], per="unit"),
     "unit_step_size": PartlyFixed([MOMENTUM], per="unit"),
 }
+# Run only where `--arms` names them.
 SCALED_ARMS = {
     "rmsprop": rules.RMSProp(step_size=2, beta=0.999),
     "scaled_unit": Scaled(rules.LearnedMomentum(per="unit")),
@@ -178,11 +159,7 @@ def parse(argv):
     add("task", choices=TASKS, help="what to learn")
     add("--arms", nargs="+", choices=known, default=list(ARMS), help="what to compare")
     add("--seeds", type=positive(int), default=5, help="how many runs of each")
-    add("--epochs", type=positive(int), help="of each run, in place of the task's")
-    add("--samples", type=positive(int), help="of an epoch of adding, in place of 3200")
-    add("--steps", type=positive(int), help="of adding, in place of 100")
     add("--folder", type=folder, help="of speech: with wav files")
-    add("--speaker", default="_(.+)_", help="of speech: regular expression, see tasks.speech")
     add("--output", type=new_folder, help="default: runs/learned_momentum/TASK")
     options = parser.parse_args(argv)
     if options.task == "speech" and options.folder is None:
@@ -193,10 +170,8 @@ def parse(argv):
 
 def comparison(options, command):
     """Return the `Comparison` of the arms."""
-    budget = TASKS[options.task]
-    names = {"adding": ("samples", "steps"), "speech": ("folder", "speaker")}
-    changed = {name: getattr(options, name) for name in names.get(options.task, ())}
-    given = {**budget.options, **{name: value for name, value in changed.items() if value}}
+    budget, arms = TASKS[options.task], {**ARMS, **SCALED_ARMS}
+    given = budget.options | ({"folder": options.folder} if options.folder else {})
     recipe = tasks.Recipe(
         task=budget.task,
         options=given,
@@ -207,17 +182,20 @@ def comparison(options, command):
         learning_rate=2e-3,
         clipnorm=1.0,
         batch_size=budget.batch_size,
-        epochs=options.epochs or budget.epochs,
+        epochs=budget.epochs,
         source="small budget",
     )
-    task, rules_of = tasks.load(budget.task, **given), {**ARMS, **SCALED_ARMS}
+    task = tasks.load(budget.task, **given)
     if budget.task == "archive":
         chosen = np.arange(SAMPLES_OF_SETS) % len(task.train)
         task = dataclasses.replace(task, train=task.train[chosen])
+    sections = [at_the_end, lambda results: learned_scales(results, options.output)]
+    if options.task == "adding":
+        sections.insert(0, updates_to_learn)
     return Comparison(
         task=task,
         setups={
-            name: dataclasses.replace(recipe, arguments={"rule": rules_of[name]})
+            name: dataclasses.replace(recipe, arguments={"rule": arms[name]})
             for name in dict.fromkeys(options.arms)
         },
         seeds=options.seeds,
@@ -225,18 +203,18 @@ def comparison(options, command):
         budget={"name": "the same updates for all arms"},
         title=f"Learned momentum on {options.task}",
         command=command,
-        sections=sections_of(options.task, options.output),
+        sections=tuple(sections),
         epochs_at_once=recipe.epochs,
     )
 
 
-def sections_of(task, folder):
-    """Return the sections of the report on a task whose runs are in a folder."""
-    return (
-        *([updates_to_learn] if task == "adding" else []),
-        at_the_end,
-        lambda results: scales(results, folder),
-    )
+def by_arm(results):
+    """Return the runs of each arm, but for those that diverged in their first epoch."""
+    found = {}
+    for run in results["runs"]:
+        if run["curve"]:
+            found.setdefault(run["layer"], []).append(run)
+    return found
 
 
 def at_the_end(results):
@@ -248,11 +226,8 @@ def at_the_end(results):
     settings, cells = results["settings"], []
     metric, sign = settings["metric"], 1 if settings["larger_is_better"] else -1
     ends = {
-        row["layer"]: {
-            run["seed"]: run["curve"][-1][f"test_{metric}"]
-            for run in runs_of(results, row["layer"])
-        }
-        for row in results["summary"]
+        arm: {run["seed"]: run["curve"][-1][f"test_{metric}"] for run in runs}
+        for arm, runs in by_arm(results).items()
     }
     fixed = ends.get("fixed", {})
     for arm, found in ends.items():
@@ -260,13 +235,8 @@ def at_the_end(results):
         spread = f" ± {np.std(values, ddof=1):.2g}" if len(values) > 1 else ""
         both = sorted({*found} & {*fixed}) if arm != "fixed" else []
         ahead = sum(sign * (found[seed] - fixed[seed]) > 0 for seed in both)
-        cells.append(
-            [
-                arm,
-                f"{np.mean(values):.3f}{spread}",
-                f"{ahead} of {len(both)}" if both else "-",
-            ]
-        )
+        told = f"{ahead} of {len(both)}" if both else "-"
+        cells.append([arm, f"{np.mean(values):.3f}{spread}", told])
     table = markdown_table(["arm", f"test {metric}", "seeds better than `fixed`"], cells)
     return f"## After the last epoch\n\n{table}", {}
 
@@ -275,41 +245,46 @@ def updates_to_learn(results):
     """Return how many updates each run took to an error of `LEARNED`, as a section."""
     metric, cells = results["settings"]["metric"], []
     samples = results["settings"]["samples"]["train"]
-    for row in results["summary"]:
+    for arm, runs in by_arm(results).items():
         found = []
-        for run in runs_of(results, row["layer"]):
+        for run in runs:
             curve = [epoch[f"validation_{metric}"] for epoch in run["curve"]]
             updates = -(-samples // run["setup"]["batch_size"])
             epochs = [i for i, value in enumerate(curve, 1) if value <= LEARNED]
             last = f"> {len(curve) * updates:,}"
             found.append(f"{epochs[0] * updates:,}" if epochs else last)
-        cells.append([row["layer"], ", ".join(found)])
+        cells.append([arm, ", ".join(found)])
     table = markdown_table(["arm", "updates of each seed"], cells)
     return f"## Updates until a squared error of {LEARNED} on validation\n\n{table}", {}
 
 
-def scales(results, folder):
+def learned_scales(results, folder):
     """Return what the arms learned at their best epoch, as a section with a picture."""
     cells, drawn = [], {}
-    for row in results["summary"]:
-        found = []
-        for run in runs_of(results, row["layer"]):
-            path = folder / "runs" / f"{run['layer']}-{run['seed']}" / "best.keras"
-            rule = ARMS.get(row["layer"])
-            if rule is not None and rule.learns and path.exists():
-                found.append(time_scales(recurrent_layer(keras.models.load_model(path))))
+    for arm, runs in by_arm(results).items():
+        paths = (folder / "runs" / f"{arm}-{run['seed']}" / "best.keras" for run in runs)
+        if arm not in ARMS or not ARMS[arm].learns:
+            continue
+        models = [keras.models.load_model(path) for path in paths if path.exists()]
+        found = [time_scales(recurrent_layer(model)) for model in models]
         if found:
-            drawn[row["layer"]] = found[0]
-            mu, s = (np.concatenate([f[n].ravel() for f in found]) for n in NAMES)
-            cells.append([row["layer"], *map(quartiles, (mu, s))])
+            drawn[arm] = found[0]
+            values = (np.concatenate([f[name].ravel() for f in found]) for name in COLUMNS)
+            cells.append([arm, *map(quantiles, values)])
     if not cells:
         return "", {}
-    table = markdown_table(["arm", *NAMES], cells)
     text = (
         "## What was learned\n\nAt the epoch that is best on validation, of the gates and "
-        f"units of all seeds: the median, and where 90 % of them lie.\n\n{table}"
+        "units of all seeds: the median, and where 90 % of them lie.\n\n"
+        f"{markdown_table(['arm', *COLUMNS], cells)}"
     )
-    return text, {"time_scales.png": picture(drawn)}
+    shown = {arm: drawn[arm] for arm in SHOWN if arm in drawn}
+    return text, {"time_scales.png": plot_time_scales(shown or drawn)}
+
+
+# What `time_scales` tells of a layer, and arms that a picture tells apart.
+COLUMNS = ("momentum", "step_size")
+SHOWN = ("gate", "unit", "spread", "spread_fixed")
 
 
 def recurrent_layer(model):
@@ -317,30 +292,9 @@ def recurrent_layer(model):
     return next(layer for layer in model.layers if isinstance(layer, RuleLSTM))
 
 
-def picture(drawn):
-    """Draw the arms that learn many momenta; the title says how far these moved."""
-    told = []
-    for name, start in (("gate", 0.6), ("unit", 0.6)):
-        if name in drawn:
-            change = np.median(np.abs(drawn[name]["momentum"] - start))
-            told.append(f"{change:.2f} ({name})")
-    title = f"Median move of a momentum from 0.6: {', '.join(told)}" if told else None
-    shown = {name: drawn[name] for name in SHOWN if name in drawn}
-    return plot_time_scales(shown or drawn, title)
-
-
-# Arms that a picture tells apart.
-SHOWN = ("gate", "unit", "spread", "spread_fixed")
-NAMES = ("momentum", "step_size")
-
-
-def quartiles(values):
+def quantiles(values):
     low, middle, high = np.quantile(values, [0.05, 0.5, 0.95])
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
-
-
-def runs_of(results, layer):
-    return [run for run in results["runs"] if run["layer"] == layer and run["curve"]]
 
 
 if __name__ == "__main__":

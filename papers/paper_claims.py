@@ -16,7 +16,7 @@ BY_TASKS = (
         ),
     ),
     (
-        ("timit", "speech"),
+        ("speech",),
         Claim(
             "Nguyen et al. (2020), Tables 2 and 12, on TIMIT: every momentum LSTM predicts "
             "better than LSTM",

@@ -13,11 +13,15 @@ LSTM runs as RuleLSTM with the rule Identity: the same equations, in less time. 
 `cpu` an epoch of a row takes two to three minutes on one CPU core with AVX-512. So the rows
 take turns, an epoch each, and can be compared whenever they are read. If interrupted, repeat
 the command to resume. Layers and seeds may change later, and processes with layers of their own
-may share an output. Score and report are those of papers/reproduce.py; the output directory
-receives report.md, pictures and results.json, whose curves have the test score of every epoch.
+may share an output. Score and report are those of papers/reproduce.py; the report also has the
+test accuracy as the paper scores it, by the epoch best on test, how soon each row reaches 80,
+90 and 92 %, and the learning curves in one picture.
 """
 
 import dataclasses
+
+import numpy as np
+from matplotlib.figure import Figure
 
 from papers import tasks
 from papers.command_line import (
@@ -27,8 +31,11 @@ from papers.command_line import (
     positive,
     run_example,
 )
-from papers.experiments import Comparison, compare
+from papers.experiments import Comparison, compare, plots
+from papers.experiments.report import updates_of_an_epoch
+from papers.experiments.summary import layers, mean_and_spread, metric_curves, of_layer
 from papers.paper_claims import claims_on
+from papers.presentation import markdown_table
 from papers.same_sooner import same_sooner
 
 LSTMS = ("LSTM", "MomentumLSTM", "AdamLSTM", "RMSPropLSTM", "SRLSTM")
@@ -78,6 +85,7 @@ def comparison(options, command):
         title=f"MNIST, pixel by pixel{', permuted' if options.task == 'pmnist' else ''}",
         command=command,
         epochs_at_once=options.at_once,
+        sections=(how_good_how_soon,),
         claims=claims_on(options.task),
     )
 
@@ -91,6 +99,73 @@ def setup(task, name, epochs):
     if name == GAIN:
         arguments |= {"momentum": 0.0, "step_size": 2.5}
     return dataclasses.replace(recipe, layer_name=layer, arguments=arguments, epochs=epochs)
+
+
+# Test accuracies, and how soon a row reaches them.
+LEVELS = (0.8, 0.9, 0.92)
+
+
+def how_good_how_soon(results):
+    """Return the section of the report on both of the paper's questions, and its picture."""
+    runs = results["runs"]
+    columns = ["layer", "seeds, epochs", "best on validation", "best on test"]
+    columns += [f"until {level:.0%}" for level in LEVELS]
+    cells = []
+    for layer in layers(runs):
+        mine = of_layer(runs, layer)
+        curves = metric_curves(runs, layer, "test_accuracy")
+        chosen = [run["test"]["accuracy"] for run in mine if run["test"]]
+        updates = updates_of_an_epoch(results, mine[0])
+        cells.append(
+            [
+                layer,
+                f"{len(curves)}, {curves.shape[1]}",
+                spread_text(chosen),
+                spread_text(curves.max(axis=1) if curves.size else []),
+                *(soon_text(curves, level, updates) for level in LEVELS),
+            ]
+        )
+    text = (
+        "## How good, and how soon?\n\n"
+        f"{markdown_table(columns, cells)}\n\n"
+        "Test accuracy of each seed's epoch that is best on validation, and of the one best on "
+        "test, as the paper scores; mean ± standard deviation. Then epochs (and updates) until "
+        "the mean test accuracy over seeds first reaches a level."
+    )
+    return text, {"curves.png": curves_picture(results)}
+
+
+def spread_text(scores):
+    """Return the mean and the standard deviation of scores as text."""
+    if not len(scores):
+        return "diverged"
+    deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
+    return mean_and_spread({"test": float(np.mean(scores)), "test_sd": deviation})
+
+
+def soon_text(curves, level, updates):
+    """Return the first epoch at which the mean of curves reaches a level, as text."""
+    (reached,) = np.nonzero(curves.mean(axis=0) >= level) if curves.size else ([],)
+    if not len(reached):
+        return "not yet"
+    return f"{reached[0] + 1} ({(reached[0] + 1) * updates:,})"
+
+
+def curves_picture(results):
+    """Draw the test accuracy of every row over epochs."""
+    ends = plots.last_values(results, "accuracy")
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    axes = figure.subplots()
+    plots.draw_curves(axes, results, "test_accuracy", list(ends), list(ends))
+    for level in LEVELS:
+        axes.axhline(level, color="0.7", linewidth=0.8, linestyle=":", zorder=1)
+    axes.set(xlabel="epoch", ylabel="test accuracy")
+    if max(ends.values(), default=0) > LEVELS[0]:
+        axes.set_ylim(bottom=0.5)  # the questions are about what is above
+    axes.set_title(plots.finding(results, "accuracy", ends))
+    colors = plots.styles(list(ends))
+    plots.name_lines(axes, [(layer, end, colors[layer][0]) for layer, end in ends.items()])
+    return figure
 
 
 if __name__ == "__main__":

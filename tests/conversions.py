@@ -6,6 +6,7 @@ from keras import layers, ops
 
 from keras_momentum_rnn import MomentumLSTM, rules
 from keras_momentum_rnn.convert import from_keras, to_keras
+from keras_momentum_rnn.rebuilding import layers_in
 
 PLAIN = {"momentum": 0.0, "step_size": 1.0}
 BATCH, TIME, WIDTH, UNITS = 3, 5, 4, 3
@@ -58,14 +59,9 @@ def assert_equal_arrays(one, two):
         np.testing.assert_array_equal(*arrays([a, b]))
 
 
-def found(layer, layer_class):
+def distinct(layer, layer_class):
     """Return the distinct layers of a class inside a layer or model, by identity."""
-    if isinstance(layer, layer_class):
-        return {id(layer): layer}
-    parts = list(layer.layers) if isinstance(layer, keras.Model) else []
-    for name in ("layer", "forward_layer", "backward_layer"):
-        parts += [getattr(layer, name)] if hasattr(layer, name) else []
-    return {k: v for part in parts for k, v in found(part, layer_class).items()}
+    return {id(x): x for x in layers_in(layer) if isinstance(x, layer_class)}
 
 
 def configs(layer):
@@ -80,8 +76,8 @@ def assert_converts(model, inputs, count):
     before = model.get_weights()
     ours = from_keras(model, MomentumLSTM, **PLAIN)
     back = to_keras(ours)
-    assert not found(ours, layers.LSTM) and not found(back, MomentumLSTM)
-    assert len(found(ours, MomentumLSTM)) == len(found(back, layers.LSTM)) == count
+    assert not distinct(ours, layers.LSTM) and not distinct(back, MomentumLSTM)
+    assert len(distinct(ours, MomentumLSTM)) == len(distinct(back, layers.LSTM)) == count
     assert_same(model, ours, inputs)
     assert_same(model, back, inputs)
     assert configs(back) == configs(model)

@@ -3,7 +3,7 @@
     KERAS_BACKEND=torch python tests/export_matrix.py
     python tests/export_matrix.py --table
 
-The first writes tests/exports/BACKEND.json: what became of each cell of the matrix, see
+The first writes runs/exports/BACKEND.json: what became of each cell of the matrix, see
 exports.py. It takes up to an hour; if it was stopped, the same command tries what is left. The
 second makes docs/exports.md of the files of all backends. It needs the extra `export`,
 jax2onnx and litert-torch; a format whose packages are missing is recorded as not tried.
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "tests" / "exports"
+RESULTS = ROOT / "runs" / "exports"
 TABLE = ROOT / "docs" / "exports.md"
 BACKENDS = ("tensorflow", "jax", "torch")
 
@@ -66,14 +66,14 @@ def all_formats(again):
     import exports
 
     path, versions = RESULTS / f"{exports.BACKEND}.json", exports.versions()
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(exist_ok=True, parents=True)
     old = json.loads(path.read_text()) if path.exists() else {}
     known = old["cells"] if old.get("versions") == versions else {}
-    found = {name: known[name] for name in known if not again or again not in name}
+    outcomes = {name: known[name] for name in known if not again or again not in name}
 
     def keep(name, outcome):
-        found[name] = outcome
-        cells = {c.id: found[c.id] for c in exports.cells() if c.id in found}
+        outcomes[name] = outcome
+        cells = {c.id: outcomes[c.id] for c in exports.cells() if c.id in outcomes}
         record = {"versions": versions, "cells": cells}
         part = path.with_suffix(".part")
         part.write_text(json.dumps(record, indent=1) + "\n")
@@ -81,9 +81,9 @@ def all_formats(again):
 
     for kind in exports.FORMATS:
         wanted = [cell.id for cell in exports.cells([kind])]
-        while left := [name for name in wanted if name not in found]:
+        while left := [name for name in wanted if name not in outcomes]:
             code = try_cells(kind, left, keep)
-            if code and (left := [name for name in left if name not in found]):
+            if code and (left := [name for name in left if name not in outcomes]):
                 keep(left[0], {"result": "does not run", "why": f"ends the process ({code})"})
         print(f"{kind}: {len(wanted)} cells", flush=True)
 
@@ -121,17 +121,17 @@ is equal if its outputs are those of `predict` to 1e-5, for Adam and RMSProp to 
 "Ours" counts the layers of this package, in several ways to use them. "Keras" counts
 `keras.layers.LSTM`, `GRU` and `SimpleRNN`. [Deploy](deploy.md) has the commands.
 
-`python tests/export_matrix.py --table` writes this page from the files in tests/exports.
+`python tests/export_matrix.py --table` writes this page from the runs of all backends.
 """
 
 
-def table(found):
+def table(results):
     """Return the table as text."""
     lines = [HEAD, "| backend | format | open sizes | ours equal | Keras equal | why not |"]
     lines.append("|---|---|---|---|---|---|")
     stateful = ["| backend | format | ours equal | Keras equal |", "|---|---|---|---|"]
     untried = []
-    for backend, cells in found.items():
+    for backend, cells in results.items():
         groups = {}
         for name, outcome in cells.items():
             layer, form, kind, sizes = name.split("-")

@@ -53,11 +53,6 @@ FORMATS = ("tf_saved_model", "onnx", "onnx in openvino", "openvino", "litert", "
 SIZES = ("static", "batch", "batch and time")
 
 
-def counterpart(layer):
-    """Return the name of the Keras layer that a layer stands in for."""
-    return layer if is_keras(layer) else LAYERS[layer](1).keras_layer.__name__
-
-
 def is_keras(layer):
     """Return whether a name is that of a layer of Keras."""
     return layer in KERAS
@@ -326,8 +321,8 @@ def said(error):
 def versions():
     """Return the versions of what writes and runs the files."""
     runtimes = ("onnx", "onnxruntime", "tf2onnx", "jax2onnx", "openvino", "ai-edge-litert")
-    found = {}
+    installed = {}
     for name in ("keras", BACKEND, *runtimes, "litert-torch"):
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            installed[name] = metadata.version(name)
+    return installed

@@ -21,6 +21,24 @@ def randomise(layer, rng, scale=0.5):
         weight.assign(normal(rng, *weight.shape, scale=scale))
 
 
+def stepping_pair(make, shape, scale=0.5):
+    """Return two layers alike, built for a shape, of which the second one steps.
+
+    Args:
+        make: function that makes one of them.
+        shape: `(batch, time, features)`.
+        scale: of the random weights.
+    """
+    layers = [make() for _ in range(2)]
+    for layer in layers:
+        layer.build(shape)
+    randomise(layers[0], np.random.default_rng(0), scale=scale)
+    layers[1].set_weights(layers[0].get_weights())
+    # As the argument of this name, which layers of the Elman kind do not take.
+    layers[1].use_cudnn = False
+    return layers
+
+
 def named_weights(layer):
     """Return the trainable weights by name, those of a nested memory as "memory.name"."""
     memory = getattr(layer.cell, "memory", None)

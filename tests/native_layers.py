@@ -1,20 +1,15 @@
 """Pairs of layers alike, of which one takes the native kernel in training and one steps."""
 
 import numpy as np
-from harness import assert_close, normal, randomise, results_and_gradients
+from harness import assert_close, normal, results_and_gradients, stepping_pair
 
 
 def pair(layer_class, shape, units=4, **options):
     """Two layers alike, but that the second one steps."""
     options = {"return_sequences": True, "return_state": True, **options}
-    layers = [layer_class(units, **options) for _ in range(2)]
-    for layer in layers:
-        layer.build(shape)
     # Of many units with large weights every rounding error would grow.
-    randomise(layers[0], np.random.default_rng(0), scale=min(0.4, units**-0.5))
-    layers[1].set_weights(layers[0].get_weights())
-    layers[1].use_cudnn = False
-    return layers
+    scale = min(0.4, units**-0.5)
+    return stepping_pair(lambda: layer_class(units, **options), shape, scale)
 
 
 def compare(layers, shape, mask=None, tolerance=1e-5):

@@ -10,6 +10,7 @@ from cases import CASES
 from speed import slow_unless
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.layers.registry import our_layers
 
 STACK = keras.layers.StackedRNNCells([keras.layers.GRUCell(4), keras.layers.GRUCell(4)])
 BAD = {
@@ -128,7 +129,7 @@ def test_numbers_that_a_float32_cannot_hold_are_refused(layer, numbers):
 @pytest.mark.parametrize("layer", [kmr.AdamLSTM, kmr.RMSPropRNN], ids=lambda c: c.__name__)
 @pytest.mark.parametrize("step_size", [1e-30, 1e30])
 def test_extreme_step_sizes_are_computed_as_they_are(layer, step_size):
-    """The squares in a gradient by hand would leave float32."""
+    """The squares in the gradient of the native kernel would leave float32."""
     layer = layer(4, step_size=step_size, return_state=True)
     x = np.ones((1, 3, 2), "float32")
     _, *states = layer(x)
@@ -137,10 +138,32 @@ def test_extreme_step_sizes_are_computed_as_they_are(layer, step_size):
     assert plan.path == "step"
 
 
-def test_rules_by_name_or_class_get_a_hint():
-    for rule in ("Adam", kmr.rules.Adam):
-        with pytest.raises(ValueError, match=r"`rule` must be .*, such as rules\.Adam\(\)"):
-            kmr.RuleLSTM(4, rule=rule)
+@pytest.mark.parametrize(
+    "rule, hint",
+    [
+        ("Adam", "Adam"),
+        ("adam", "Adam"),
+        (kmr.rules.NAG, "NAG"),
+        (keras.optimizers.RMSprop(), "RMSProp"),
+        (None, "HeavyBall"),
+    ],
+)
+def test_what_is_no_rule_gets_a_hint(rule, hint):
+    with pytest.raises(ValueError, match=rf"`rule` must be .*, such as rules\.{hint}\(\)"):
+        kmr.RuleLSTM(4, rule=rule)
+
+
+def test_an_argument_of_other_layers_is_named_with_them():
+    with pytest.raises(
+        ValueError, match=r"no argument `scale_free`\. AdamLSTM and RMSPropLSTM"
+    ):
+        kmr.AdamGRU(4, scale_free=True)
+    with_it = [
+        name
+        for name, cls in our_layers().items()
+        if "scale_free" in inspect.signature(cls).parameters
+    ]
+    assert with_it == ["AdamLSTM", "RMSPropLSTM"]
 
 
 @pytest.mark.parametrize("name", ["activation", "recurrent_constraint"])

@@ -13,7 +13,7 @@ from conversions import (
     assert_converts,
     assert_equal_arrays,
     assert_same,
-    found,
+    distinct,
     functional,
     random,
     randomized,
@@ -102,7 +102,7 @@ def test_shared_layers_and_models_stay_shared():
     model = functional(a, b, c, outputs=outputs)
     inputs = [random(BATCH, *x.shape[1:], seed=i) for i, x in enumerate(model.inputs)]
     ours = from_keras(model, MomentumLSTM, **PLAIN)
-    assert len(found(ours, MomentumLSTM)) == 2
+    assert len(distinct(ours, MomentumLSTM)) == 2
     assert_same(model, ours, inputs)
     assert_same(model, to_keras(ours), inputs)
     assert ours.count_params() == model.count_params()
@@ -175,7 +175,7 @@ def test_layers_of_ours_within_a_model_stay_when_others_are_converted():
     _, _, _, v = MomentumLSTM(UNITS, return_state=True)(x)
     model = functional(x, outputs=[v, layers.LSTM(UNITS)(x)])
     ours = from_keras(model, AdamLSTM)
-    assert len(found(ours, MomentumLSTM)) == len(found(ours, AdamLSTM)) == 1
+    assert len(distinct(ours, MomentumLSTM)) == len(distinct(ours, AdamLSTM)) == 1
     np.testing.assert_array_equal(*[arrays(m(sequences()))[0] for m in (model, ours)])
 
 

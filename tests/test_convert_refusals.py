@@ -84,8 +84,8 @@ def test_a_copy_that_computes_another_function_warns(layer_class, numbers, same)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         to_keras(layer)
-    told = [
+    messages = [
         str(w.message) for w in caught if "'mine' computes another function" in str(w.message)
     ]
-    assert len(told) == (0 if same else 1)
-    assert same or layer_class.rule_class.__name__ in told[0]
+    assert len(messages) == (0 if same else 1)
+    assert same or layer_class.rule_class.__name__ in messages[0]

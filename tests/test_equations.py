@@ -186,6 +186,6 @@ def test_layer_equals_oracle(case, option, use_cudnn):
     directions = {n: list(rng.choice([-1.0, 1.0], (3, *a.shape))) for n, a in arrays.items()}
     for name, slopes in reference.directional(loss, arrays, directions).items():
         gradient = actual_gradients[name]
-        found = np.array([np.sum(gradient * d) for d in directions[name]])
+        products = np.array([np.sum(gradient * d) for d in directions[name]])
         scale = max(1.0, np.sqrt(np.sum(np.square(gradient))))
-        assert_close(found / scale, np.array(slopes) / scale, tolerance=1e-4)
+        assert_close(products / scale, np.array(slopes) / scale, tolerance=1e-4)

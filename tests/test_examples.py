@@ -42,7 +42,6 @@ RUNS = [
     ("deploy", ["--epochs=1", "--plain-only"], (), "digits.keras needs Keras alone"),
     ("deploy", ["--epochs=1"], ("onnx", "onnxruntime", "onnxscript"), "digits.onnx differs by"),
     ("characters", ["--updates=2", "--units=8", "--write=3"], (), "bits a character"),
-    ("quick_look", ["--seeds=1", "--epochs=1"], ("aeon",), "GRU in "),
 ]
 
 
@@ -86,7 +85,7 @@ def test_it_runs(name, options, needed, said, run, tmp_path):
 
 def test_all_examples_run_here():
     names = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert names == {name for name, *_ in RUNS} | {"several_devices"}
+    assert names == {name for name, *_ in RUNS} | {"several_devices", "quick_look"}
     for name in names:
         assert "papers import" not in (EXAMPLES / f"{name}.py").read_text()
 
@@ -112,7 +111,7 @@ def test_several_devices(tmp_path):
 def test_quick_look_resumes(run, tmp_path):
     pytest.importorskip("aeon", reason="it brings the recordings")
     options = ["--seeds=1", "--epochs=1"]
-    run("quick_look", *options)
+    assert "NAGLSTM recognises the person in" in run("quick_look", *options)
     results = tmp_path / "runs" / "quick_look" / "results.json"
     whole = json.loads(results.read_text())
     assert [r["layer"] for r in whole] == ["NAGLSTM", "LSTM", "GRU", "MiniRocket"]
@@ -124,9 +123,6 @@ def test_quick_look_resumes(run, tmp_path):
     assert [r["accuracy"] for r in found] == [r["accuracy"] for r in whole]
     report = results.with_name("report.md").read_text()
     assert all(f"- {one['layer']}: " in report for one in whole)
-    # Runs of other settings stay, and are not mixed with these.
-    run("quick_look", "--seeds=1", "--epochs=2")
-    assert len(json.loads(results.read_text())) == 2 * len(whole)
 
 
 def emptied(column):

@@ -2,18 +2,16 @@
 
 import warnings
 
-import export_matrix
 import exports
 import keras
 import numpy as np
 import pytest
-from exports import BACKEND, Cell, counterpart, is_keras
+from exports import BACKEND, Cell, is_keras
 from harness import assert_close
 
 from keras_momentum_rnn import recurrent
 from keras_momentum_rnn.streaming import initial_states, step_model
 
-RECORDED = export_matrix.read()
 # Each kind of layer and each form once, with all sizes open where the form lets them.
 REPRESENTATIVES = (
     ("LSTM", "last"),
@@ -52,36 +50,6 @@ def test_a_file_predicts_the_same_but_for_the_limits(cell, tmp_path):
         assert not exports.is_limit(cell) or outcome["result"] != "equal"
     else:
         assert (outcome["result"] == "equal") != exports.is_limit(cell), outcome
-
-
-@pytest.mark.parametrize("backend", RECORDED)
-def test_where_the_layer_of_keras_works_ours_does(backend):
-    recorded = RECORDED[backend]
-    for name, outcome in recorded.items():
-        layer, *rest = name.split("-")
-        theirs = [
-            recorded["-".join((other, *rest))]
-            for other in ("LSTM", counterpart(layer.replace("_", " ")))
-            if "-".join((other, *rest)) in recorded
-        ]
-        if any(o["result"] == "equal" for o in theirs):
-            assert outcome["result"] == "equal" or is_keras(layer), name
-
-
-@pytest.mark.parametrize("backend", RECORDED)
-def test_what_fails_is_a_limit_of_keras_too(backend):
-    recorded = RECORDED[backend]
-    for cell in exports.cells():
-        result = recorded.get(cell.id, {"result": "not tried"})["result"]
-        if result == "not tried":
-            continue
-        equal, limit = result == "equal", exports.is_limit(cell, backend)
-        assert not (equal and limit) if is_keras(cell.layer) else equal != limit, cell.id
-
-
-@pytest.mark.skipif(len(RECORDED) < 3, reason="the matrix was not run on every backend")
-def test_the_page_is_made_from_the_files():
-    assert export_matrix.TABLE.read_text() == export_matrix.table(RECORDED)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="others do not export what `predict` runs")

@@ -42,10 +42,9 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize("draw", ["", "_1"])
 @pytest.mark.parametrize("name", LSTM_FILES)
-def test_lstm_equals_released_code(name, draw):
-    with np.load(GOLDEN / f"{name}{draw}.npz") as file:
+def test_lstm_equals_released_code(name):
+    with np.load(GOLDEN / f"{name}.npz") as file:
         golden = dict(file)
     layer_class, numbers, slots = LSTM_FILES[name](golden)
     numbers = {"step_size": float(golden["s"]), **numbers}
@@ -83,10 +82,9 @@ DTRIV_FILES = {
 }
 
 
-@pytest.mark.parametrize("draw", ["", "_1"])
 @pytest.mark.parametrize("name", DTRIV_FILES)
-def test_dtriv_equals_released_code(name, draw):
-    with np.load(GOLDEN / f"{name}{draw}.npz") as file:
+def test_dtriv_equals_released_code(name):
+    with np.load(GOLDEN / f"{name}.npz") as file:
         golden = dict(file)
     layer_class, numbers, slots = DTRIV_FILES[name]
     written = {
@@ -171,10 +169,9 @@ NESTED_FILES = {
 }
 
 
-@pytest.mark.parametrize("draw", ["", "_1"])
 @pytest.mark.parametrize("name", NESTED_FILES)
-def test_nested_equals_released_code(name, draw):
-    with np.load(GOLDEN / f"{name}{draw}.npz") as file:
+def test_nested_equals_released_code(name):
+    with np.load(GOLDEN / f"{name}.npz") as file:
         golden = dict(file)
     layer_class, memory, states = NESTED_FILES[name]
     x = golden["x"].astype("float32")

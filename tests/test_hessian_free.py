@@ -170,6 +170,19 @@ def test_the_damping_stays_where_rounding_hides_what_the_model_promises():
     assert float(model.optimizer.damping) <= damping
 
 
+def test_the_damping_stays_at_an_objective_of_exactly_zero():
+    """The last direction still starts CG there, which cannot promise anything."""
+    x, y = np.eye(2, dtype="float32"), np.float32([[0.5], [-2]])
+    model = linear_model(HessianFree(cg_steps=10, decay=1.0), features=2)
+    dampings = []
+    for _ in range(20):
+        damping, loss = float(model.optimizer.damping), model.evaluate(x, y, verbose=0)
+        model.train_on_batch(x, y)
+        if loss == 0:
+            dampings += [damping, float(model.optimizer.damping)]
+    assert len(dampings) >= 10 and len(set(dampings)) == 1
+
+
 def test_the_damping_stays_where_no_sample_counts():
     x, y, _, _ = regression()
     model = linear_model(HessianFree(cg_steps=5))

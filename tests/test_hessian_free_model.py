@@ -63,7 +63,7 @@ def test_fit_has_metrics_validation_callbacks_and_sample_weights():
     beside = keras.Model(inputs, [classes, numbers])
     beside.compile("sgd", losses, metrics=metrics, loss_weights=[1.0, 0.5])
     beside.optimizer.learning_rate = 0.0
-    told = beside.fit(x, y, 12, 1, verbose=0, sample_weight=[weight, weight]).history
+    expected = beside.fit(x, y, 12, 1, verbose=0, sample_weight=[weight, weight]).history
     seen = []
     history = model.fit(
         *data,
@@ -78,9 +78,9 @@ def test_fit_has_metrics_validation_callbacks_and_sample_weights():
     assert set(history) >= {"loss", "classes_loss", "numbers_loss", "classes_accuracy"}
     assert history["val_loss"][-1] < history["val_loss"][0]
     for name in ("loss", "classes_loss", "numbers_loss"):
-        assert history[name][0] == pytest.approx(told[name][0], rel=1e-5), name
+        assert history[name][0] == pytest.approx(expected[name][0], rel=1e-5), name
     if BACKEND != "jax":  # there Keras's training loses the masks of metrics
-        assert history["numbers_mae"][0] == pytest.approx(told["numbers_mae"][0], rel=1e-5)
+        assert history["numbers_mae"][0] == pytest.approx(expected["numbers_mae"][0], rel=1e-5)
 
 
 def test_callbacks_set_the_learning_rate_and_the_decay():

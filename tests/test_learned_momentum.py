@@ -3,7 +3,16 @@
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    normal,
+    randomise,
+    results_and_gradients,
+    run,
+    stepping_pair,
+)
 from keras import ops
 from masks import MASKS
 from speed import COMPILES, slow_unless
@@ -12,7 +21,7 @@ import keras_momentum_rnn as kmr
 import keras_momentum_rnn.convert
 from keras_momentum_rnn import diagnostics, rules
 from keras_momentum_rnn.paths.filtered import CHUNK
-from keras_momentum_rnn.paths.native.ready import SWITCH
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 PER = ("scalar", "gate", "unit")
 LAYERS = {
@@ -141,11 +150,11 @@ def steps_of(rule, x, first):
     s = s * (1 - mu) if rule.tied else s
     if rule.per == "gate":
         mu, s = (np.repeat(n, x.shape[-1] // len(n)) for n in (mu, s))
-    v, found = first, []
+    v, velocities = first, []
     for u in np.moveaxis(x.astype("float64"), 1, 0):
         v = mu * v + s * u
-        found.append(v)
-    return np.stack(found, 1)
+        velocities.append(v)
+    return np.stack(velocities, 1)
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["free", "tied"])
@@ -175,9 +184,6 @@ def device(request, monkeypatch):
         monkeypatch.setenv(SWITCH, "0")
     seen = "gpu" if request.param == "gpu" else "cpu"
     monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: seen)
-    if BACKEND == "torch":
-        for name in ("CHUNK_SIZE", "CHUNK_ROWS"):
-            monkeypatch.setattr(f"keras_momentum_rnn.paths.torch_gradient.{name}", 24)
     return request.param
 
 
@@ -212,17 +218,8 @@ def pair(name, per, dtype="float32", **options):
     options = {"return_sequences": True, "return_state": True, **options}
     if name != "MCRM":
         options["seed"] = 3
-    layers = [
-        learned(name, rule=rules.LearnedMomentum(per=per), dtype=dtype, **options)
-        for _ in range(2)
-    ]
-    for layer in layers:
-        layer.build((3, TIME, 2))
-    randomise(layers[0], np.random.default_rng(0))
-    layers[1].set_weights(layers[0].get_weights())
-    # As `use_cudnn=False`, which layers of the Elman kind do not take.
-    layers[1].use_cudnn = False
-    return layers
+    rule = rules.LearnedMomentum(per=per)
+    return stepping_pair(lambda: learned(name, rule=rule, dtype=dtype, **options), (3, TIME, 2))
 
 
 def assert_equal(layers, call, tolerance=1e-5):
@@ -257,8 +254,8 @@ def path_of(device, name, per, slots):
     if BACKEND == "torch":
         if filterable:
             return "fused"
-        on_gpu = device == "gpu" and name in FUSED
-        return "drive" if on_gpu else "custom_gradient"
+        if device == "gpu" and name in FUSED:
+            return "drive"
     if device == "gpu" and name in ("LSTM", "GRU"):
         if filterable:
             return "fused"
@@ -301,7 +298,7 @@ def test_numbers_that_differ_need_not_be_learned(device):
     x = normal(np.random.default_rng(0), 2, TIME, 2)
     layer = kmr.RuleRNN(5, rule=Comb(), return_sequences=True)
     layer.build(x.shape)
-    on_torch = {"gpu": "drive", "cpu": "custom_gradient", "native": "native"}
+    on_torch = {"gpu": "drive", "cpu": "step", "native": "native"}
     assert layer.plan().path == (on_torch[device] if BACKEND == "torch" else "step")
     expected = run(layer, x)[0]
     layer.use_cudnn = False
@@ -310,31 +307,28 @@ def test_numbers_that_differ_need_not_be_learned(device):
     assert kmr.RuleRNN(5, rule=Drifting()).plan(features=2).path == "step"
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has gradients by hand of its own")
-@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("device", ["native"], indirect=True)
 def test_second_derivatives_are_those_of_the_steps(device):
     import torch
 
-    dtype = "float32" if device == "native" else "float64"
-    layers, found = pair("GRU", "unit", dtype), []
+    layers, found = pair("GRU", "unit"), []
     rng = np.random.default_rng(1)
     x, cotangent = normal(rng, 3, TIME, 2), torch.tensor(normal(rng, 3, TIME, 5))
     weights = [[w.value for w in layer.trainable_weights] for layer in layers]
-    path = "native" if device == "native" else "custom_gradient"
-    assert layers[0].plan(slots=True, training=True).path == path
-    cast = getattr(torch, dtype)
-    states = [torch.tensor(normal(rng, 3, size)).to(cast) for size in layers[0].state_size]
+    assert layers[0].plan(slots=True, training=True).path == "native"
+    states = [torch.tensor(normal(rng, 3, size)) for size in layers[0].state_size]
     for layer, values in zip(layers, weights):
-        outputs = layer(torch.tensor(x).to(cast), initial_state=states)[0]
+        outputs = layer(torch.tensor(x), initial_state=states)[0]
         first = torch.autograd.grad((outputs * cotangent).sum(), values, create_graph=True)
         penalty = sum((g * g).sum() for g in first)
         found.append([g.numpy() for g in torch.autograd.grad(penalty, values)])
     for actual, expected in zip(*found, strict=True):
-        assert_close(actual, expected, 1e-3 if device == "native" else 1e-10)
+        assert_close(actual, expected, 1e-3)
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has gradients by hand of its own")
-@pytest.mark.parametrize("device", ["native", "cpu"], indirect=True)
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("device", ["native"], indirect=True)
 def test_gradients_of_many_results_at_once(device):
     import torch
 
@@ -410,14 +404,13 @@ def test_weight_decay_leaves_alone_what_is_excluded(excluded):
         np.testing.assert_allclose(after, before * (1 if excluded else 0.7), rtol=1e-4)
 
 
-def test_time_scales_are_seen_while_they_are_learned():
+def test_time_scales_are_those_that_were_learned():
     layer = learned("GRU", rule=rules.LearnedMomentum(0.75, 0.5, per="unit"))
     model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
     model.compile(keras.optimizers.Adam(0.1), "mse")
-    noted = diagnostics.TimeScales(layer, every=2)
-    model.fit(X, np.ones((3, 1)), epochs=4, verbose=0, callbacks=[noted])
-    assert list(noted.found) == ["start", "epoch 2", "epoch 4"]
-    start, end = noted.found["start"], noted.found["epoch 4"]
+    start = diagnostics.time_scales(layer)
+    model.fit(X, np.ones((3, 1)), epochs=4, verbose=0)
+    end = diagnostics.time_scales(layer)
     assert {n: a.shape for n, a in start.items()} == dict.fromkeys(start, (3, 5))
     for name, first in (("momentum", 0.75), ("step_size", 0.5), ("time_scale", 4.0)):
         np.testing.assert_allclose(start[name], first, rtol=1e-6)
@@ -440,17 +433,3 @@ def test_time_scales_that_are_shared(per, shape):
 def built(layer):
     layer.build(X.shape)
     return layer
-
-
-def test_the_picture_says_what_was_found():
-    pytest.importorskip("matplotlib", reason="it draws")
-    start = {"time_scale": np.full((4, 3), 2.5)}
-    end = {"time_scale": np.geomspace(1, 100, 12).reshape(4, 3)}
-    (axes,) = diagnostics.plot_time_scales({"start": start, "epoch 9": end}).axes
-    assert axes.get_title() == "Median time scale: 2.5 steps (start), 10 (epoch 9)"
-    _, line = axes.lines
-    np.testing.assert_allclose(line.get_ydata(), np.geomspace(1, 100, 12))
-    one = diagnostics.plot_time_scales({"scalar": {"time_scale": np.full((1, 1), 3.0)}})
-    assert "scalar: half of the momenta remember 3 steps" in one.axes[0].get_title()
-    with pytest.raises(ValueError, match="at least one layer"):
-        diagnostics.plot_time_scales({})

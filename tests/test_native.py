@@ -8,9 +8,11 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import keras
+import native_reference
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, results_and_gradients
@@ -19,12 +21,12 @@ from native_layers import compare, pair
 from speed import COMPILES, slow_unless
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn.paths.native import ready, stale_code
+from keras_momentum_rnn.paths.native import runtime
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
-from keras_momentum_rnn.paths.native import kernel, threads  # noqa: E402
-from keras_momentum_rnn.paths.native.recurrences import RECURRENCES  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel  # noqa: E402
+from keras_momentum_rnn.paths.native.kernel import RECURRENCES  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
@@ -84,7 +86,7 @@ def shape_rows():
 
 @pytest.mark.parametrize("name, shape, count", shape_rows())
 def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: count)
+    monkeypatch.setattr(runtime, "thread_count", lambda: count)
     shape, units = SHAPES[shape]
     layers = pair_of(name, shape, units)
     assert layers[0].plan(training=True).path == "native"
@@ -92,6 +94,36 @@ def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     tolerance = 1e-4 if layers[0].cell.rule.scaled else 1e-5
     compare(layers, shape, tolerance=tolerance)
     compare(layers, shape, MASKS["dead_row"](*shape[:2]), tolerance)
+
+
+@pytest.mark.any_backend
+def test_the_way_back_is_that_of_plain_numpy():
+    """Over several chunks of a scaled rule, several rings, and units that fill no vector."""
+    rng, units, gates = np.random.default_rng(0), 130, 4 * 130
+
+    def draw(*shape, scale=0.3):
+        return (scale * rng.normal(size=shape)).astype("float32")
+
+    numbers = SimpleNamespace(mu=0.6, gain=1.1, factor=0.8, beta=0.9, share=0.1, epsilon=1e-3)
+    mu = np.full((1, 1), numbers.mu, np.float32)
+    equation = kernel.Equation(
+        "lstm", "scaled", numbers.gain, numbers.factor, numbers.beta, numbers.share,
+        numbers.epsilon, mu,
+    )  # fmt: skip
+    x, d_outputs = draw(5, 40, 3), draw(5, 40, units)
+    weights = [draw(3, gates), draw(gates), draw(units, gates, scale=0.05), draw(gates)]
+    states = [draw(5, units), draw(5, units), draw(5, gates), np.abs(draw(5, gates))]
+    d_finals = [draw(*state.shape) for state in states]
+    finals, kept = kernel.forward(equation, x, weights, states)
+    found = kernel.backward(equation, x, weights, states, None, kept, d_outputs, d_finals)
+    x, d_outputs, *rest = (a.astype("float64") for a in (x, d_outputs, *weights, *d_finals))
+    weights, d_finals = rest[:4], rest[4:]
+    outputs, exact_finals, steps = native_reference.forward(numbers, x, weights, states)
+    exact = native_reference.backward(numbers, weights, steps, d_outputs, d_finals)
+    for one, other in zip([kept.h, *finals], [outputs, *exact_finals], strict=True):
+        assert_close(one, other, 1e-5)
+    for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(exact), strict=True):
+        assert_close(one, other, 1e-4)
 
 
 @pytest.mark.parametrize("name", ["AdamLSTM", "NestedLSTM"])
@@ -143,6 +175,65 @@ def test_what_is_not_finite_stays_in_its_own_sample(name, value):
         assert np.isnan(outputs[4, 2:]).all()
 
 
+@pytest.mark.parametrize("name", ["RMSPropLSTM", "AdamGRU", "AdamRNN", "MCRM-Adam"])
+def test_a_second_moment_that_overflows_makes_the_drive_zero(name):
+    """u is finite and its square is not: as by the steps, results and gradients are finite."""
+    layers = pair_of(name, (3, 7, 5))
+    x = normal(np.random.default_rng(0), 3, 7, 5)
+    x[1, 2] = 1e20
+    shapes = [(3, 7, 4), *((3, size) for size in layers[0].state_size)]
+    # m itself is infinite: nothing goes back from it.
+    cotangents = [np.ones(shapes[0], "float32"), *(np.zeros(s, "float32") for s in shapes[1:])]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, training=True) for layer in layers
+    )
+    assert np.isinf(exact[-1][1]).any() and np.isfinite(fast[0]).all()
+    for one, other in zip(fast, exact):
+        assert_close(np.nan_to_num(one), np.nan_to_num(other), 1e-4)
+    for key, expected in by_step.items():
+        assert np.isfinite(expected).all()
+        assert_close(by_fast[key], expected, 1e-3)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+@pytest.mark.parametrize("units", [4, 16])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "NestedLSTM"])
+def test_outputs_and_states_share_no_memory(name, units):
+    import torch
+
+    for options in ({}, {"return_sequences": False}):
+        layer = pair_of(name, (3, 9, 5), units, **options)[0]
+        with torch.no_grad():
+            results = layer(normal(np.random.default_rng(0), 3, 9, 5), training=True)
+            for i, changed in enumerate(results):
+                others = [array(r).copy() for r in results]
+                changed.view(-1).add_(1)
+                for j, (result, before) in enumerate(zip(results, others)):
+                    assert np.array_equal(array(result), before) == (i != j)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_step_size_that_is_a_tensor(counts):
+    """In a graph it has no number that a compiled loop could hold."""
+
+    class Scaled(kmr.rules.LinearRule):
+        def coefficients(self, t):
+            s = keras.ops.convert_to_tensor(0.7, dtype="float32")
+            return (1 / (t + 2) if counts else 0.5), s
+
+    Scaled.counts = counts
+    layer = kmr.RuleLSTM(4, rule=Scaled())
+    model = keras.Sequential([keras.Input((5, 3)), layer])
+    step = kmr.RuleLSTM(4, rule=Scaled(), use_cudnn=False)
+    step.build((None, 5, 3))
+    step.set_weights(layer.get_weights())
+    assert layer.plan(training=True).path == ("step" if counts else "native")
+    x = normal(np.random.default_rng(0), 6, 5, 3)
+    assert_close(array(layer(x, training=True)), array(step(x)), 1e-5)
+    model.compile("sgd", "mse")
+    model.fit(x, np.zeros((6, 4)), verbose=0)
+
+
 def test_modrelu_of_zero_is_zero():
     """Its sign is 0, whatever the bias adds."""
     layers = pair(kmr.MomentumDTRIV, (2, 6, 3), modrelu_bias_initializer="ones")
@@ -159,11 +250,10 @@ import llvmlite.binding
 import numpy as np
 from numba import njit
 njit(lambda: 0)  # reads the features for itself
-from keras_momentum_rnn.paths.native import vectors
 features = llvmlite.binding.get_host_cpu_features
 if "narrow" in sys.argv:
     llvmlite.binding.get_host_cpu_features = dict
-from keras_momentum_rnn.paths.native import products
+from keras_momentum_rnn.paths.native import simd
 llvmlite.binding.get_host_cpu_features = features
 from keras_momentum_rnn.paths.native import kernel
 rng = np.random.default_rng(0)
@@ -181,7 +271,7 @@ for cell, weights, states in (
     dx, by_weights, by_states = kernel.backward(
         equation, x, weights, states, None, kept, kept.h, finals)
     results += [kept.h, *finals, dx, *by_weights, *by_states]
-np.savez(sys.argv[1], products.VECTORS, *results)
+np.savez(sys.argv[1], simd.VECTORS, *results)
 """
 
 
@@ -224,7 +314,7 @@ def test_an_update_compiles_what_it_changes(tmp_path):
         return float(in_a_process(UPDATED, str(tmp_path)).split()[0])
 
     assert result() == pytest.approx(np.tanh(1))
-    rules = package / "paths/native/rules.py"
+    rules = package / "paths/native/equations.py"
     source, old = rules.read_text(), "gain * load(u, i + k)"
     assert source.count(old) == 1
     rules.write_text(source.replace(old, f"mu * {old}"))
@@ -237,29 +327,28 @@ def test_stale_code_goes_with_its_index(tmp_path):
     left = tmp_path / "other.txt"
     for file in (tmp_path / "one.nbi", tmp_path / "one.1.nbc", left):
         file.write_text("of other sources")
-    stale_code.remove_stale(tmp_path)
-    stamp = tmp_path / stale_code.STAMP
+    runtime.remove_stale(tmp_path)
+    stamp = tmp_path / runtime.STAMP
     assert {*tmp_path.iterdir()} == {left, stamp}
     (tmp_path / "two.nbc").touch()
-    stale_code.remove_stale(tmp_path)
-    assert (tmp_path / "two.nbc").exists() and stamp.read_text() == stale_code.fingerprint()
-    stale_code.remove_stale(None)
+    runtime.remove_stale(tmp_path)
+    assert (tmp_path / "two.nbc").exists() and stamp.read_text() == runtime.fingerprint()
 
 
 @pytest.mark.any_backend
 def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monkeypatch):
     source = tmp_path / "rules.py"
     source.write_text("old")
-    monkeypatch.setattr(stale_code, "__file__", str(source))
-    stale_code.fingerprint.cache_clear()
+    monkeypatch.setattr(runtime, "__file__", str(source))
+    runtime.fingerprint.cache_clear()
     try:
-        old = stale_code.fingerprint()
+        old = runtime.fingerprint()
         source.write_text("new")
-        assert stale_code.fingerprint() == old
-        stale_code.fingerprint.cache_clear()
-        assert stale_code.fingerprint() != old
+        assert runtime.fingerprint() == old
+        runtime.fingerprint.cache_clear()
+        assert runtime.fingerprint() != old
     finally:
-        stale_code.fingerprint.cache_clear()
+        runtime.fingerprint.cache_clear()
 
 
 @pytest.mark.any_backend
@@ -273,17 +362,17 @@ def test_one_thread_compiles_at_a_time(monkeypatch):
         running.pop()
 
     monkeypatch.setattr(kernel, "try_out", try_out)
-    ready.compiles.cache_clear()
-    workers = [threading.Thread(target=ready.compiles, args=(name,)) for name in RECURRENCES]
+    runtime.compiles.cache_clear()
+    workers = [threading.Thread(target=runtime.compiles, args=(name,)) for name in RECURRENCES]
     try:
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
     finally:
-        ready.compiles.cache_clear()
+        runtime.compiles.cache_clear()
     assert most == [1] * len(RECURRENCES)
-    assert ready.absence() is None
+    assert runtime.absence() is None
 
 
 def in_a_process(code, *arguments, **environment):
@@ -315,7 +404,7 @@ print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
 
 
 def test_a_plan_needs_no_numba(monkeypatch):
-    assert ready.numba_is_installed()  # which is remembered
+    assert runtime.numba_is_installed()  # which is remembered
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, kernel.__name__)
     assert kmr.MomentumLSTM(4).plan(features=3, training=True).path == "native"
@@ -324,9 +413,9 @@ def test_a_plan_needs_no_numba(monkeypatch):
 @pytest.mark.parametrize("how", ["switched off", "not installed"])
 def test_without_it_everything_is_as_before(how, monkeypatch):
     if how == "switched off":
-        monkeypatch.setenv(ready.SWITCH, "0")
+        monkeypatch.setenv(runtime.SWITCH, "0")
     else:
-        monkeypatch.setattr(ready, "numba_is_installed", lambda: False)
+        monkeypatch.setattr(runtime, "numba_is_installed", lambda: False)
     layers = pair(kmr.MomentumLSTM, (3, 9, 5))
     plan = layers[0].plan(training=True)
     assert plan.path == ("fused" if BACKEND == "torch" else "filter")
@@ -338,7 +427,7 @@ def test_without_it_everything_is_as_before(how, monkeypatch):
 
 def test_on_another_device_it_is_absent(monkeypatch):
     """A TPU is no GPU, and no memory of the CPU either."""
-    monkeypatch.setattr(ready, "computes_on_host", lambda: False)
+    monkeypatch.setattr(runtime, "computes_on_host", lambda: False)
     plan = kmr.MomentumLSTM(4).plan(features=3, training=True)
     assert plan.path != "native" and "not in the memory of the CPU" in plan.reason
 
@@ -375,8 +464,8 @@ def test_a_checkpoint_computes_the_same_gradients():
 def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
     layer, step = pair(kmr.AdamLSTM, (3, 9, 5))
     x = normal(np.random.default_rng(0), 3, 9, 5)
-    monkeypatch.setattr(ready, "_failed", threading.Event())
-    ready.compiles.cache_clear()
+    monkeypatch.setattr(runtime, "_failed", threading.Event())
+    runtime.compiles.cache_clear()
     broken = mock.patch.object(kernel, "try_out", side_effect=RuntimeError("no such target"))
     with broken, pytest.warns(RuntimeWarning, match="does not compile here.*no such target"):
         first = layer(x, training=True)[0]
@@ -384,7 +473,7 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
         warnings.simplefilter("error")
         again = layer(x, training=True)[0]
     assert "does not compile here" in layer.plan(training=True).reason
-    ready.compiles.cache_clear()
+    runtime.compiles.cache_clear()
     for outputs in (first, again):
         assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
 
@@ -392,15 +481,31 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
 @pytest.mark.any_backend
 @pytest.mark.slow
 def test_a_cold_start_says_what_it_does(tmp_path):
+    """Whoever reads compiled code says nothing, however long that takes."""
     code = """
-import numpy as np
-from keras_momentum_rnn.paths.native import ready
-ready.PATIENCE = 0.5
-print(ready.compiles(), ready.compiles())
+from keras_momentum_rnn.paths.native import runtime
+print(runtime.compiles(), runtime.compiles())
 """
-    cold = in_a_process(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert cold.count("prepares its native kernel") == 1
-    assert "True True" in cold and list(tmp_path.rglob("*.nbi"))
+    cold, warm = (in_a_process(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert "True True" in cold and "True True" in warm and list(tmp_path.rglob("*.nbi"))
+    assert cold.count("prepares its native kernel") == 1 and "prepares" not in warm
+
+
+@pytest.mark.any_backend
+def test_numba_that_must_not_compile_is_said_to_be_the_reason(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    plan = kmr.AdamLSTM(4).plan(features=3, training=True)
+    assert plan.path == "step" and "NUMBA_DISABLE_JIT=1" in plan.reason
+
+
+@pytest.mark.any_backend
+def test_each_compiled_function_is_compiled_for_one_kind_of_arguments():
+    """Numba writes its index before the code: two kinds could be swapped by two processes."""
+    for name in RECURRENCES:
+        kernel.try_out(name)
+        equation = kernel.Equation(name)
+        for loop in (equation.recurrence.loops.forward, equation.recurrence.loops.backward):
+            assert len(loop.signatures) == 1
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA is a choice on TensorFlow alone")
@@ -479,6 +584,41 @@ def test_jax_transforms_in_training(name):
         jax.jvp(lambda x: fast.stateless_call(weights, rest, x, training=True)[0], (x,), (x,))
 
 
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name, mask", [("MomentumLSTM", "holes"), ("NAGLSTM", None)])
+def test_a_second_derivative_of_a_jax_trace_that_has_ended(name, mask):
+    """With `jax.jit` or `jax.lax.scan` within the first derivative."""
+    import jax
+
+    options = {"return_sequences": False, "return_state": False}
+    fast, step = pair_of(name, (3, 9, 5), **options)
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    mask = None if mask is None else MASKS[mask](3, 9)
+
+    def penalties(layer):
+        rest = [v.value for v in layer.non_trainable_variables]
+        weights = [v.value for v in layer.trainable_variables]
+
+        def loss(weights, x, mask):
+            call = {"training": True, "mask": mask}
+            outputs, _ = layer.stateless_call(weights, rest, x, **call)
+            return (outputs**2).sum()
+
+        def looped(weights, x, mask):
+            def body(total, part):
+                return total + loss(weights, part, mask), None
+
+            return jax.lax.scan(body, 0.0, x[None])[0]
+
+        def penalty(weights, loss):
+            return (jax.grad(loss, 1)(weights, x, mask) ** 2).sum()
+
+        return [jax.grad(penalty)(weights, inner) for inner in (jax.jit(loss), looped)]
+
+    for one, other in zip(jax.tree.leaves(penalties(fast)), jax.tree.leaves(penalties(step))):
+        assert_close(array(one), array(other), 1e-4)
+
+
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 @pytest.mark.parametrize("name, options", [("AdamLSTM", {"epsilon": 1e-2}), ("MCRM-NAG", {})])
 def test_torch_second_derivatives_in_float32(name, options):
@@ -519,14 +659,14 @@ def test_saturated_gates_hold_a_memory_to_the_last_bit(name, gate):
 
 def test_sigmoid_and_tanh_over_all_of_float32():
     """Off by at most 2e-7 of 1 anywhere; exactly at their bounds beyond 16 and 8."""
-    from keras_momentum_rnn.paths.native import functions
-    from keras_momentum_rnn.paths.native.vectors import load, store
+    from keras_momentum_rnn.paths.native import simd
+    from keras_momentum_rnn.paths.native.simd import load, store
 
     @numba.njit
     def both(x, sigmoids, tanhs):
         for i in range(0, len(x), 16):
-            store(sigmoids, i, functions.sigmoid(load(x, i)))
-            store(tanhs, i, functions.tanh(load(x, i)))
+            store(sigmoids, i, simd.sigmoid(load(x, i)))
+            store(tanhs, i, simd.tanh(load(x, i)))
 
     # Every 2^12th of all numbers, infinities and NaN among them, and all near the bounds.
     bits = np.arange(0, 2**32, 2**12, dtype="uint32")

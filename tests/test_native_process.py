@@ -14,13 +14,13 @@ import keras_momentum_rnn as kmr
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
-from keras_momentum_rnn.paths.native import kernel, threads, workspaces  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel, runtime  # noqa: E402
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.skipif(BACKEND != "torch", reason="JAX and TensorFlow forbid a fork themselves")
 def test_a_forked_child_has_threads_of_its_own(monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    monkeypatch.setattr(runtime, "thread_count", lambda: 2)
     layer = pair(kmr.MomentumLSTM, (16, 5, 3))[0]
     x = normal(np.random.default_rng(0), 16, 5, 3)
     before = array(layer(x)[0])
@@ -44,7 +44,7 @@ def test_a_forked_child_has_threads_of_its_own(monkeypatch):
 
 
 def test_two_models_in_two_threads(monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    monkeypatch.setattr(runtime, "thread_count", lambda: 2)
     layers = [pair(kmr.AdamLSTM, (16, 9, 3), units)[0] for units in (4, 21)]
     x = normal(np.random.default_rng(0), 16, 9, 3)
     expected = [array(layer(x, training=True)[0]) for layer in layers]
@@ -64,15 +64,15 @@ def test_two_models_in_two_threads(monkeypatch):
 
 
 def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    monkeypatch.setattr(runtime, "thread_count", lambda: 2)
     begun, waited, written = threading.Event(), threading.Event(), []
-    wait = threads.wait
+    wait = runtime.wait
 
     def waiting(futures):
         waited.set()
         return wait(futures)
 
-    monkeypatch.setattr(threads, "wait", waiting)
+    monkeypatch.setattr(runtime, "wait", waiting)
 
     def slowly(part):
         if threading.current_thread() is threading.main_thread():
@@ -84,18 +84,18 @@ def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
         written.append(part)
 
     with pytest.raises(KeyboardInterrupt):
-        threads.run_all(slowly, range(10))
+        runtime.run_all(slowly, range(10))
     assert len(written) == 1
     with pytest.raises(ValueError, match="of a part"):
-        threads.run_all(fail_on_two, [0, 1, 2])
+        runtime.run_all(fail_on_two, [0, 1, 2])
 
 
 def test_nobody_waits_for_a_thread_that_does_not_begin(monkeypatch):
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+    monkeypatch.setattr(runtime, "thread_count", lambda: 2)
     busy = threading.Event()
-    held = threads.pool(1).submit(busy.wait, 60)
+    held = runtime.pool(1).submit(busy.wait, 60)
     try:
-        assert threads.run_all(lambda part: 2 * part, range(5)) == [0, 2, 4, 6, 8]
+        assert runtime.run_all(lambda part: 2 * part, range(5)) == [0, 2, 4, 6, 8]
         assert not held.done()
     finally:
         busy.set()
@@ -125,39 +125,39 @@ def test_ten_thousand_calls_keep_no_memory():
 
 
 def test_memory_is_used_again_when_its_last_array_is_gone(monkeypatch):
-    monkeypatch.setattr(workspaces, "_free", {})
-    size = workspaces.LEAST // 4
-    first, second = workspaces.workspace((4, size)), workspaces.workspace((4, size))
+    monkeypatch.setattr(runtime, "_free", {})
+    size = runtime.LEAST // 4
+    first, second = runtime.workspace((4, size)), runtime.workspace((4, size))
     assert not np.shares_memory(first, second)
     part, place = first[1:], first.ctypes.data
     part[...] = 1
     del first
-    assert not workspaces._free and (part == 1).all()
+    assert not runtime._free and (part == 1).all()
     del part
     # Less than half as much would waste it.
-    assert workspaces.workspace((1, size)).ctypes.data != place
-    assert workspaces.workspace((3, size)).ctypes.data == place
+    assert runtime.workspace((1, size)).ctypes.data != place
+    assert runtime.workspace((3, size)).ctypes.data == place
 
 
 def test_the_pool_has_a_bound_and_keeps_the_newest(monkeypatch):
-    monkeypatch.setattr(workspaces, "_free", {})
-    monkeypatch.setattr(workspaces, "MOST", 3 * workspaces.LEAST)
-    size = workspaces.LEAST // 4
-    arrays = [workspaces.workspace((size,)) for _ in range(5)]
+    monkeypatch.setattr(runtime, "_free", {})
+    monkeypatch.setattr(runtime, "MOST", 3 * runtime.LEAST)
+    size = runtime.LEAST // 4
+    arrays = [runtime.workspace((size,)) for _ in range(5)]
     del arrays
-    assert len(workspaces._free) == 3
-    larger = workspaces.workspace((3 * size,))
+    assert len(runtime._free) == 3
+    larger = runtime.workspace((3 * size,))
     del larger
-    assert [len(block) for block in workspaces._free.values()] == [3 * size]
-    workspaces.give_back(np.empty(4 * size, np.float32))  # more than there may be
-    assert len(workspaces._free) == 1
+    assert [len(block) for block in runtime._free.values()] == [3 * size]
+    runtime.give_back(np.empty(4 * size, np.float32))  # more than there may be
+    assert len(runtime._free) == 1
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="on the others the arrays are the backend's")
 def test_two_calls_before_their_gradients_share_no_memory(monkeypatch):
     import torch
 
-    monkeypatch.setattr(workspaces, "LEAST", 1)
+    monkeypatch.setattr(runtime, "LEAST", 1)
     layer = pair(kmr.AdamLSTM, (3, 9, 5))[0]
     inputs = [normal(np.random.default_rng(i), 3, 9, 5) for i in range(2)]
 
@@ -178,14 +178,14 @@ def test_two_calls_before_their_gradients_share_no_memory(monkeypatch):
 def test_what_a_call_keeps_lives_no_longer_than_it_is_needed(monkeypatch):
     import torch
 
-    monkeypatch.setattr(workspaces, "LEAST", 1)
-    monkeypatch.setattr(workspaces, "_free", {})
+    monkeypatch.setattr(runtime, "LEAST", 1)
+    monkeypatch.setattr(runtime, "_free", {})
     layer = pair(kmr.AdamLSTM, (3, 9, 5), return_state=False)[0]
     x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5))
     loss = layer(x, training=True).square().sum()
-    held = len(workspaces._free)
+    held = len(runtime._free)
     loss.backward()
-    assert len(workspaces._free) == held + 4  # c, gates, v and m, though the loss lives
+    assert len(runtime._free) == held + 4  # c, gates, v and m, though the loss lives
     kept, forward = [], kernel.forward
 
     def noted(*arguments, keeps, **options):
@@ -201,8 +201,8 @@ def test_what_a_call_keeps_lives_no_longer_than_it_is_needed(monkeypatch):
 
 def test_without_new_threads_the_caller_does_all(monkeypatch):
     """As at the end of a process."""
-    monkeypatch.setattr(threads, "thread_count", lambda: 2)
-    ended = threads.ThreadPoolExecutor(1)
+    monkeypatch.setattr(runtime, "thread_count", lambda: 2)
+    ended = runtime.ThreadPoolExecutor(1)
     ended.shutdown()
-    monkeypatch.setattr(threads, "pool", lambda size: ended)
-    assert threads.run_all(lambda part: 2 * part, range(5)) == [0, 2, 4, 6, 8]
+    monkeypatch.setattr(runtime, "pool", lambda size: ended)
+    assert runtime.run_all(lambda part: 2 * part, range(5)) == [0, 2, 4, 6, 8]

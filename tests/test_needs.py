@@ -76,6 +76,29 @@ def imported(path):
             yield node.module.partition(".")[0]
 
 
+IMPORTED = """
+import sys
+import keras
+before = set(sys.modules)
+import keras_momentum_rnn
+print(*{name.partition(".")[0] for name in set(sys.modules) - before})
+print(*(name for name in sys.modules if name.startswith("keras_momentum_rnn.")))
+assert keras_momentum_rnn.optimizers.MomentumSGD
+"""
+
+
+@pytest.mark.any_backend
+@pytest.mark.slow
+def test_what_is_rarely_needed_is_imported_when_asked_for():
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True
+    )
+    packages, own = (set(line.split()) for line in done.stdout.splitlines())
+    assert not packages - {"keras_momentum_rnn", *sys.stdlib_module_names}
+    parts = {name.split(".")[1] for name in own}
+    assert not parts & {"convert", "diagnostics", "optimizers", "streaming", "tuning"}
+
+
 def test_modules_import_what_is_declared_and_no_more():
     with_keras = {"keras", "numpy", "keras_momentum_rnn", *sys.stdlib_module_names}
     found = {part: set() for part in needs.PARTS}

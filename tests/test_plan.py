@@ -12,13 +12,12 @@ from harness import BACKEND
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths import registry, run
-from keras_momentum_rnn.paths.native.ready import SWITCH
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
-HAND = "one loop with a gradient by hand"
 FILTERS = "the rule filters the input in a loop over steps"
 OFF = f"no native kernel: {SWITCH}=0"
 NOT_ZERO = "the slots do not start at zero"
-ONLY_TANH = "fused kernels and gradients by hand have tanh and sigmoid alone"
+ONLY_TANH = "fused and native kernels have tanh and sigmoid alone"
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +32,8 @@ def no_native_kernel(monkeypatch):
     [
         ({"use_cudnn": False}, {}, "step", "use_cudnn=False"),
         ({"unroll": True}, {}, "step", "unroll=True"),
-        ({"stateful": True}, {}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
-        ({}, {"slots": True}, "custom_gradient", f"{OFF}; {NOT_ZERO}; {HAND}"),
+        ({"stateful": True}, {}, "step", f"{OFF}; {NOT_ZERO}"),
+        ({}, {"slots": True}, "step", f"{OFF}; {NOT_ZERO}"),
         ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
         (
             {"recurrent_dropout": 0.1},
@@ -45,14 +44,14 @@ def no_native_kernel(monkeypatch):
         (
             {"dropout": 0.1, "implementation": 1},
             {"training": True},
-            "custom_gradient",
-            f"{OFF}; each gate has a dropout mask of its own; {HAND}",
+            "step",
+            f"{OFF}; each gate has a dropout mask of its own",
         ),
         (
             {"dtype": "mixed_float16"},
             {},
             "filter",
-            "no gradient by hand computes in float16; "
+            "no native kernel computes in float16; "
             f"no fused kernel computes in float16; {FILTERS}",
         ),
     ],
@@ -65,7 +64,7 @@ def test_plan_gives_its_reason(options, call, path, reason):
 
 def test_a_plan_that_depends_on_the_width_asks_for_it():
     layer = kmr.MomentumRNN(2)
-    paths = ("fused", "custom_gradient") if BACKEND == "torch" else ("filter", "step")
+    paths = ("fused" if BACKEND == "torch" else "filter", "step")
     with pytest.raises(ValueError, match=r"depends on the width of its input.*features=None"):
         layer.plan()
     assert (layer.plan(features=1).path, layer.plan(features=4).path) == paths
@@ -79,7 +78,7 @@ CALL = {
     "dtype": registry.ALL_DTYPES,
     "cell": ("SomeCell",),
     "recurrence": (*registry.RECURRENCES, None),
-    "features": (1, 4, 2**19),
+    "features": (1, 4, 2**19, 2**21),
     "units": (1, 4, 2**10),
     "drive_width": (1, 4, 2**10),
     "rule": ("SomeRule",),
@@ -124,11 +123,10 @@ SERVED = {
     "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
     "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
     "drive-stock": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
-    "hand": ("custom_gradient", {"backend": "torch", "device": "cpu", "rule_kind": "scaled"}),
     "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
 }
 NATIVES = ("native-torch", "native-jax", "native-tensorflow")
-OWN = (*NATIVES, "fused-torch", "fused-stock", "drive-torch", "drive-stock", "hand")
+OWN = (*NATIVES, "fused-torch", "fused-stock", "drive-torch", "drive-stock")
 FILTERING = ("fused-torch", "fused-stock", "filter")
 # What alone keeps a kernel from a call that it would serve.
 KEPT_AWAY = [
@@ -140,23 +138,24 @@ KEPT_AWAY = [
     *((name, "recurrence", None) for name in OWN),
     *((name, "standard_activations", False) for name in OWN),
     *((name, "recurrent_dropout", True) for name in OWN),
-    *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock", "hand")),
-    *((name, "transformed", True) for name in ("fused-torch", "drive-torch", "hand")),
+    *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock")),
+    *((name, "transformed", True) for name in ("fused-torch", "drive-torch")),
     *((name, "drive_from_input", False) for name in FILTERING),
     *((name, "slots_given", True) for name in FILTERING),
     *((name, "stateful", True) for name in FILTERING),
     *((name, "dropout", "gates") for name in FILTERING),
     *((name, "features", 16) for name in FILTERING),
-    *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock", "hand")),
+    *((name, "rule_overflows", True) for name in (*FILTERING, "drive-torch", "drive-stock")),
+    *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock")),
     *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),
-    *((name, "rule_extreme", True) for name in ("hand", *NATIVES)),
+    *((name, "rule_extreme", True) for name in NATIVES),
     *((name, "rule_learns", True) for name in NATIVES),
     *((name, "transformed", True) for name in NATIVES),
     *((name, "native_absence", "numba is not installed") for name in NATIVES),
     *((name, "use_cudnn", True) for name in NATIVES),
     *((name, "dropout", "gates") for name in NATIVES),
     *((name, "recurrence", "released") for name in NATIVES),
-    *((name, "features", size) for name in NATIVES for size in (0, 2**19)),
+    *((name, "features", size) for name in NATIVES for size in (0, 2**21)),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
     *((name, "training", False) for name in NATIVES[1:]),
     *((name, "device", "gpu") for name in NATIVES),
@@ -177,11 +176,12 @@ def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
 @pytest.mark.parametrize(
     ("recurrence", "units"), [("lstm", 350), ("nested_gru", 195), ("nested_lstm", 175)]
 )
-def test_all_weights_of_a_native_kernel_fit_the_cache(name, recurrence, units):
-    """So many units are a few less than fit; a memory's weights count."""
+def test_a_native_kernel_refuses_more_weights_than_it_is_fast_for(name, recurrence, units):
+    """So many units are a few less than it takes; a memory's weights count."""
     _, served = SERVED[name]
     paths = []
     for size in (units, units + 15):
+        size *= 2 if name == "native-torch" else 1
         sizes = {"recurrence": recurrence, "units": size, "drive_width": 4 * size}
         paths.append(planning.choose(planning.Call(**PLAIN_CALL | served | sizes)).path)
     assert paths[0] == "native" != paths[1]
@@ -210,15 +210,15 @@ def test_every_call_has_one_plan_that_serves_it(call):
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]
     # What no kernel may take, worked out without their declarations.
-    if plan.path in ("fused", "drive", "custom_gradient", "native"):
+    if plan.path in ("fused", "drive", "native"):
         assert call.recurrence is not None and call.standard_activations
         assert not call.recurrent_dropout and call.rule_kind != "other"
         assert plan.path == "fused" or not call.rule_learns or call.rule_constant
     if plan.path in ("fused", "filter"):
         assert call.rule_kind == "linear" and call.drive_from_input
         assert not call.slots_given and not call.stateful and call.dropout != "gates"
-    if plan.path == "custom_gradient":
-        assert call.backend == "torch" and call.dtype in ("float32", "float64")
+    if plan.path in ("fused", "drive", "filter"):
+        assert not call.rule_overflows
     if plan.path == "drive":
         assert call.device == "gpu"
     if plan.path == "native":
@@ -239,17 +239,16 @@ def test_every_call_has_one_plan_that_serves_it(call):
 
 
 def test_plans_of_layers_without_a_kernel():
-    fast = "custom_gradient" if BACKEND == "torch" else "step"
     gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
     for layer, path in (
         (kmr.AdamRNN(4, activation="relu"), "step"),
-        (kmr.SRLSTM(4, formulation="released"), fast),
+        (kmr.SRLSTM(4, formulation="released"), "step"),
         (kmr.MomentumRNN(4, parameterization="hidden"), "step"),
         (kmr.MomentumGRU(4, reset_after=False), "filter"),
         (kmr.MomentumRNN(4, activation="relu"), "filter"),
-        (kmr.MCRM(4), fast),
-        (kmr.NestedLSTM(4), fast),
-        (kmr.MCRM(4, memory=gru(4, use_bias=False)), fast),
+        (kmr.MCRM(4), "step"),
+        (kmr.NestedLSTM(4), "step"),
+        (kmr.MCRM(4, memory=gru(4, use_bias=False)), "step"),
         (kmr.MCRM(4, memory=gru(4, reset_after=False)), "step"),
         (kmr.MCRM(4, memory=gru(4, activation="relu")), "step"),
         (kmr.MCRM(4, memory=lstm(4, recurrent_activation="hard_sigmoid")), "step"),
@@ -267,7 +266,7 @@ def test_plans_of_layers_without_a_kernel():
 def test_an_input_wider_than_the_drive_is_not_filtered():
     layer = kmr.MomentumRNN(4)
     layer.build((None, None, 4))
-    assert layer.plan().path == ("custom_gradient" if BACKEND == "torch" else "step")
+    assert layer.plan().path == "step"
 
 
 def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
@@ -277,7 +276,7 @@ def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
     why = "tanh and sigmoid alone" if BACKEND == "torch" else "no fused kernel for the CPU"
     with pytest.raises(ValueError, match=rf"No fused kernel serves.*{why}"):
         kmr.MomentumLSTM(4, use_cudnn=True, activation="relu")(x)
-    # A gradient by hand is no fused kernel.
+    # Its recurrence has one, the scaled drive in front of it on a CPU has not.
     with pytest.raises(ValueError, match=r"AdamLSTM.*use_cudnn=True"):
         kmr.AdamLSTM(4, use_cudnn=True)(x)
 

@@ -295,22 +295,3 @@ def test_training_stays_off():
         [keras.Input((None, FEATURES)), layers.Dropout(0.9), kmr.AdamLSTM(4, dropout=0.9)]
     )
     assert_streams(model)
-
-
-def test_the_example_listens_to_a_file(tmp_path, capsys):
-    soundfile = pytest.importorskip("soundfile")
-    example = pytest.importorskip("streaming")
-    time = np.arange(2000) / 8000
-    for digit in range(4):
-        sound = 0.1 * np.sin(2 * np.pi * 200 * (digit + 1) * time)
-        soundfile.write(tmp_path / f"{digit}_someone_0.wav", sound, 8000)
-    options = ["--files", "3", "--epochs", "1", "--units", "4"]
-    guess = example.main(["--data-dir", str(tmp_path), *options])
-    said = capsys.readouterr().out
-    assert 0 <= guess < 10
-    # 256 samples, and then 128 more each.
-    assert said.count(" ms  ") == (2000 - 256) // 128 + 1
-    for digit in range(4):
-        soundfile.write(tmp_path / f"{digit}_someone_0.wav", sound[:255], 8000)
-    with pytest.raises(SystemExit, match=r"0\.wav must have 256 samples.*Received: 255"):
-        example.main(["--data-dir", str(tmp_path), *options])

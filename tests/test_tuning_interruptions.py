@@ -1,5 +1,6 @@
 """Searches that are killed, damaged or continued: no trial is lost, none is mixed in."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,20 +11,21 @@ import keras
 import numpy as np
 import pytest
 from speed import SLOW_ON_TENSORFLOW
-from tuning_cases import Scripted, fail, images, numbers, score_of, scores, search
+from tuning_cases import STRATEGIES, Scripted, fail, images, numbers, scores, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
+import keras_tuner
+from keras_tuner.engine.trial import Trial
 
-from keras_momentum_rnn.atomic_files import read_json, write_json
-from keras_momentum_rnn.tuning import (
-    load_results,
-    state,
-)
-from keras_momentum_rnn.tuning.data_digests import digest
+from keras_momentum_rnn.atomic_files import write_sealed
+from keras_momentum_rnn.tuning import MomentumHyperModel, executions, load_results, state
 from keras_momentum_rnn.tuning.executions import ATTEMPTS
+from keras_momentum_rnn.tuning.settings import described, differences, settings_of
 
 pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
+
+# Interruptions
 
 KILLED = """
 import os, signal, sys
@@ -35,7 +37,7 @@ search({directory!r}, {{2: lambda: os.kill(os.getpid(), signal.SIGKILL)}}, max_t
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_no_trial(tmp_path):
+def test_a_killed_process_loses_no_trial_and_keeps_no_lock(tmp_path):
     directory, whole = tmp_path / "killed", tmp_path / "whole"
     code = KILLED.format(tests=str(Path(__file__).parent), directory=str(directory))
     killed = subprocess.run(
@@ -49,46 +51,114 @@ def test_a_killed_process_loses_no_trial(tmp_path):
     assert len(before) == 2
     results = search(directory, max_trials=5)
     assert results.rows[:2] == before
-    assert [row.trial for row in results.rows] == list("01234")
-    assert {row.status for row in results.rows} == {"COMPLETED"}
     assert numbers(results) == numbers(search(whole, max_trials=5))
 
 
-@pytest.mark.parametrize("strategy", ["random", "hyperband"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_interrupted_search_tries_what_a_whole_one_tries(strategy, tmp_path):
-    size = {"max_trials": 6} if strategy == "random" else {"max_trials": None, "epochs": 3}
-    options = {"strategy": strategy, **size}
-    for event in (3, 4):
-        with pytest.raises(KeyboardInterrupt):
-            search(tmp_path / str(event), {event: fail(KeyboardInterrupt())}, **options)
-    whole = numbers(search(tmp_path / "whole", **options))
-    assert all(numbers(search(tmp_path / str(event), **options)) == whole for event in (3, 4))
+    options = {"strategy": strategy, **STRATEGIES[strategy]}
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path / "broken", {3: fail(KeyboardInterrupt())}, **options)
+    whole = search(tmp_path / "whole", **options)
+    assert numbers(search(tmp_path / "broken", **options)) == numbers(whole)
+    assert len(whole.rows) >= 5
+
+
+def test_an_interrupted_search_says_how_far_it_came(tmp_path, capsys):
+    with pytest.raises(KeyboardInterrupt, match="2 of 4 trials done; repeat the call to res"):
+        search(tmp_path, {2: fail(KeyboardInterrupt())}, verbose=1)
+    capsys.readouterr()
+    search(tmp_path, verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Resuming: 2 of 4 trials done"
+    assert [line[:4] for line in lines[1:]] == ["3/4 ", "4/4 "]
+
+
+def caused(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FULL, caused(ValueError("no weights"), FULL), RuntimeError(f"{FULL}; in an operation")],
+    ids=["itself", "the cause", "told by a library"],
+)
+def test_an_error_of_the_machine_stops_the_search_and_costs_no_trial(error, tmp_path):
+    for _ in range(ATTEMPTS + 1):
+        with pytest.raises(OSError, match=r"No space left .* not recorded.* repeat the call"):
+            search(tmp_path / "broken", {0: fail(error)})
+    whole = search(tmp_path / "whole")
+    assert numbers(search(tmp_path / "broken")) == numbers(whole)
+
+
+@pytest.mark.parametrize("place", [state, executions, Trial], ids=["state", "record", "trial"])
+def test_a_disk_that_was_full_at_the_end_of_a_trial_costs_it_alone(
+    place, tmp_path, monkeypatch
+):
+    name = "save" if place is Trial else "write_sealed"
+    original, errors = getattr(place, name), [FULL]
+
+    def full_once(*arguments):
+        if errors:
+            raise errors.pop()
+        return original(*arguments)
+
+    with pytest.raises(OSError, match="No space left"):
+        search(tmp_path / "broken", {2: lambda: monkeypatch.setattr(place, name, full_once)})
+    assert len(load_results(tmp_path / "broken").rows) == 2
+    assert numbers(search(tmp_path / "broken")) == numbers(search(tmp_path / "whole"))
+
+
+def test_a_trial_that_kills_its_process_every_time_is_given_up(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path, {0: fail(KeyboardInterrupt())}, max_trials=2)
+    killed = {"attempts": ATTEMPTS, "executions": [], "error": None}
+    write_sealed(tmp_path / "trials" / "trial_0" / "record.json", killed)
+    results = search(tmp_path, max_trials=2)
+    assert [row.status for row in results.rows] == ["FAILED", "COMPLETED"]
+    assert "killed 3 times" in results.rows[0].error
+
+
+@pytest.mark.two_writers
+def test_two_searches_in_one_directory_are_refused(tmp_path):
+    def another():
+        for overwrite in (False, True):
+            with pytest.raises(ValueError, match="Another process runs the search in `direct"):
+                search(tmp_path, overwrite=overwrite)
+
+    results = search(tmp_path, {1: another})
+    assert [row.status for row in results.rows] == ["COMPLETED"] * 4
+
+
+# Damage
 
 
 def damaged(text):
-    return {"torn": text[: len(text) // 2], "random": b"\xff\x00\x81" * 9, "empty": b"{}"}
+    changed = text.replace(b"1", b"2", 1)
+    return {"torn": text[:-9], "random": b"\xff\x00", "empty": b"{}", "changed": changed}
 
 
 @pytest.mark.damaged_files
-@pytest.mark.parametrize("damage", ["torn", "random", "empty"])
-def test_a_damaged_file_of_keras_tuner_loses_nothing(damage, tmp_path):
-    search(tmp_path, max_trials=2)
+@pytest.mark.parametrize("damage", damaged(b""))
+def test_a_damaged_file_of_a_trial_loses_nothing(damage, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        search(tmp_path, {0: fail(KeyboardInterrupt())}, max_trials=4)
+        search(tmp_path, {2: fail(KeyboardInterrupt())})
     for file in tmp_path.glob("trials/**/*.json"):
         file.write_bytes(damaged(file.read_bytes())[damage])
-    results = search(tmp_path, max_trials=4)
-    assert numbers(results) == numbers(search(tmp_path / "whole", max_trials=4))
-    assert {row.status for row in results.rows} == {"COMPLETED"}
+    results = search(tmp_path)
+    whole = search(tmp_path / "whole")
+    assert [row.values for row in results.rows] == [row.values for row in whole.rows]
+    assert scores(results) == pytest.approx(scores(whole))
     # The first two have lost their records, and keep keras-tuner's score.
     assert [len(row.scores) for row in results.rows] == [0, 0, 1, 1]
-    assert scores(results) == pytest.approx(
-        [score_of(row.values) for row in results.rows], rel=1e-5
-    )
 
 
 @pytest.mark.damaged_files
-@pytest.mark.parametrize("damage", ["torn", "random", "empty", "missing"])
+@pytest.mark.parametrize("damage", [*damaged(b""), "missing"])
 def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
     search(tmp_path, max_trials=1)
     file = tmp_path / "search.json"
@@ -96,130 +166,130 @@ def test_a_search_whose_state_is_damaged_is_refused_by_name(damage, tmp_path):
         file.unlink()
     else:
         file.write_bytes(damaged(file.read_bytes())[damage])
-    with pytest.raises(ValueError, match=r"search\.json"):
-        search(tmp_path, max_trials=2)
-    if damage != "missing":
         with pytest.raises(ValueError, match=r"search\.json"):
             load_results(tmp_path)
+    with pytest.raises(ValueError, match=r"search\.json .*overwrite=True"):
+        search(tmp_path, max_trials=2)
     assert (tmp_path / "trials" / "trial_0").exists()
     assert len(search(tmp_path, max_trials=2, overwrite=True).rows) == 2
 
 
 @pytest.mark.damaged_files
-def test_what_killed_processes_left_half_written_is_removed(tmp_path):
-    search(tmp_path, max_trials=1)
-    old, new = (tmp_path / "trials" / f"unfinished-{i}-record.json" for i in range(2))
-    for file in (old, new):
-        file.write_text("{")
-    os.utime(old, (0, 0))
-    search(tmp_path, max_trials=1)
-    assert new.exists() and not old.exists()
+def test_a_trial_that_would_go_on_from_damaged_weights_begins_anew(tmp_path):
+    options = {"strategy": "hyperband", **STRATEGIES["hyperband"]}
+    with pytest.raises(KeyboardInterrupt):
+        search(tmp_path, {3: fail(KeyboardInterrupt())}, **options)
+    for weights in tmp_path.rglob("checkpoint.weights.h5"):
+        weights.write_bytes(b"no weights")
+    with pytest.warns(UserWarning, match=r"trial_000. has no complete weights, so trial_000"):
+        results = search(tmp_path, **options)
+    assert {row.status for row in results.rows} == {"COMPLETED"}
 
 
-def test_trials_that_workers_had_begun_run_again(tmp_path):
-    results = search(tmp_path, max_trials=2)
-    stored = state.load(tmp_path)
-    oracle = stored["oracle"]
-    oracle["ongoing_trials"] = {"worker1": oracle["end_order"].pop()}
-    stored["trials"][1]["status"] = "RUNNING"
-    write_json(tmp_path / "search.json", stored)
-    assert len(load_results(tmp_path).rows) == 1
-    assert numbers(search(tmp_path, max_trials=2)) == numbers(results)
-    stored["oracle"] |= {"ongoing_trials": {}, "end_order": ["1", "0"]}  # the first took longer
-    write_json(tmp_path / "search.json", stored)
-    assert [row.trial for row in load_results(tmp_path).rows] == ["0", "1"]
+@pytest.mark.damaged_files
+def test_damaged_weights_of_the_best_trial_and_a_damaged_best_model_are_named(tmp_path):
+    best = search(tmp_path).best.trial
+    (tmp_path / "best.keras").write_bytes((tmp_path / "best.keras").read_bytes()[:-50])
+    with pytest.raises(ValueError, match=r"best\.keras is not a complete .* repeat the search"):
+        load_results(tmp_path).best_model()
+    assert search(tmp_path).best_model()
+    before = (tmp_path / "best.keras").read_bytes()
+    (tmp_path / f"trials/trial_{best}/checkpoint.weights.h5").write_bytes(b"")
+    with pytest.warns(UserWarning, match=f"trial_{best} has no complete weights, so best.ker"):
+        assert search(tmp_path).best.trial == best
+    assert (tmp_path / "best.keras").read_bytes() == before
 
 
-def test_what_ends_the_process_every_time_is_given_up(tmp_path):
-    class Ended(BaseException):
-        """As if the process had been killed."""
-
-    for _ in range(ATTEMPTS):
-        with pytest.raises(Ended):
-            search(tmp_path, {0: fail(Ended())}, max_trials=2)
-    results = search(tmp_path, max_trials=2)
-    assert [row.status for row in results.rows] == ["FAILED", "COMPLETED"]
-    assert "killed 3 times" in results.rows[0].error
+# Continuation
 
 
-def test_the_users_interruptions_are_not_counted(tmp_path):
-    for _ in range(ATTEMPTS + 1):
-        with pytest.raises(KeyboardInterrupt):
-            search(tmp_path, {0: fail(KeyboardInterrupt())}, max_trials=2)
-    assert {row.status for row in search(tmp_path, max_trials=2).rows} == {"COMPLETED"}
-
-
-def test_a_finished_search_may_go_on_and_may_not_change(tmp_path):
+def test_a_finished_search_may_go_on(tmp_path):
     before = search(tmp_path, max_trials=2)
     after = search(tmp_path, {0: fail(AssertionError("no trial was left"))}, max_trials=2)
     assert after.rows == before.rows
     longer = search(tmp_path, max_trials=11)
     assert longer.rows[:2] == before.rows and len(longer.rows) == 11
-    for options, name in (
-        ({"seed": 3}, "seed: 0 there, 3 now"),
-        ({"hypermodel": Scripted(high=0.5)}, "space: "),
-        ({"strategy": "bayesian"}, "strategy: 'random' there, 'bayesian' now"),
-    ):
-        with pytest.raises(ValueError) as error:
-            search(tmp_path, **options)
-        assert name in str(error.value) and "epochs" not in str(error.value)
-    assert len(load_results(tmp_path).rows) == 11
-    assert len(search(tmp_path, seed=3, max_trials=1, overwrite=True).rows) == 1
+    assert len(search(tmp_path, max_trials=1, overwrite=True).rows) == 1
 
 
-@pytest.mark.parametrize("patience", [None, 1])
-def test_callbacks_may_be_none_or_one_as_in_keras(patience, tmp_path):
-    epochs = []
-    one = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: epochs.append(epoch))
-    for given in (None, one):
-        directory = tmp_path / type(given).__name__
-        results = search(directory, max_trials=1, callbacks=given, patience=patience)
-        assert [row.status for row in results.rows] == ["COMPLETED"]
-    assert epochs == [0]
+X, Y = images()
+GIVEN = {"x": [X], "y": Y, "batch_size": 4, "validation_data": (X, Y)}
+OTHER = {
+    "seed: 0 there, 3 now": {"seed": 3},
+    "strategy: 'random' there, 'bayesian' now": {"strategy": "bayesian"},
+    "batch_size: 4 there, 8 now": {"batch_size": 8},
+    "validation_split: nothing there, 0.2 now": {"validation_split": 0.2},
+    "x/0: 'float32 (24, 3, 2) ": {"x": [-X]},
+    "y: 'int32 (24,) ": {"y": 1 - Y},
+    "validation_data/1: 'int32": {"validation_data": (X, 1 - Y)},
+    "sample_weight: nothing there, 'float64": {"sample_weight": np.ones(24)},
+    "class_weight/1: nothing there, 2.0 now": {"class_weight": {0: 1.0, 1: 2.0}},
+    "callbacks/0/factor: nothing there, 0.5": {
+        "callbacks": keras.callbacks.ReduceLROnPlateau(factor=0.5)
+    },
+    "callbacks/0/patience: nothing there, 3": {"patience": 3},
+    "space/1/config/max_value: 1.0 there, 0.5": {"hypermodel": Scripted(high=0.5)},
+    "use_bias: True there, False": {"hypermodel": Scripted(use_bias=False)},
+    "kernel_regularizer/": {"hypermodel": Scripted(kernel_regularizer="l2")},
+}
 
 
-def test_a_search_does_not_go_on_with_other_numbers_for_fit(tmp_path):
-    given = {"batch_size": 4, "validation_data": (np.zeros(1), np.zeros(1))}
-    before = search(tmp_path, max_trials=2, **given)
-    assert search(tmp_path, max_trials=3, **given).rows[:2] == before.rows
-    with pytest.raises(ValueError, match="batch_size: 4 there, 8 now"):
-        search(tmp_path, **{**given, "batch_size": 8})
-    with pytest.raises(ValueError, match=r"validation_split: None there, 0\.2 now"):
-        search(tmp_path, **given, validation_split=0.2)
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("begun")
+    search(folder, max_trials=1, **GIVEN)
+    return folder
 
 
-@pytest.mark.parametrize("part", ["x", "y", "validation_data", "sample_weight"])
-def test_a_search_does_not_go_on_with_other_data(part, tmp_path):
-    x, y = images()
-    given = {"x": [x], "y": y, "validation_data": (x, y), "sample_weight": np.ones(len(y))}
-    before = search(tmp_path, max_trials=2, **given)
-    same = keras.tree.map_structure(np.copy, given)
-    assert search(tmp_path, max_trials=3, **same).rows[:2] == before.rows
-    other = {**same, part: keras.tree.map_structure(np.negative, given[part])}
-    with pytest.raises(ValueError, match=f"on other data; .* other values in {part}$"):
-        search(tmp_path, max_trials=4, **other)
-    assert len(load_results(tmp_path).rows) == 3
-    assert len(search(tmp_path, max_trials=1, overwrite=True, **other).rows) == 1
+@pytest.mark.parametrize("told", OTHER)
+def test_a_search_does_not_go_on_as_another_one(told, begun):
+    with pytest.raises(ValueError, match="holds a search of other settings or data") as error:
+        search(begun, max_trials=2, **{**GIVEN, **OTHER[told]})
+    assert told in str(error.value) and "epochs" not in str(error.value)
 
 
-def test_data_that_are_no_arrays_are_not_compared(tmp_path):
-    """Nor are those of a search that an earlier version began."""
-    x, y = images()
-    search(tmp_path, max_trials=1, x=iter([x]))
-    assert len(search(tmp_path, max_trials=2, x=iter([y])).rows) == 2
-    texts = np.array(["a", None], object)
-    assert len(search(tmp_path, max_trials=3, x=texts).rows) == 3
-    stored = read_json(tmp_path / "search.json")
-    del stored["data"]
-    write_json(tmp_path / "search.json", stored)
-    assert len(search(tmp_path, max_trials=4, x=x).rows) == 4
-    with pytest.raises(ValueError, match="on other data"):
-        search(tmp_path, max_trials=5, x=-x)
+def test_a_search_goes_on_with_copies_of_its_data(begun):
+    same = keras.tree.map_structure(lambda a: np.copy(a) if np.ndim(a) else a, GIVEN)
+    assert len(search(begun, max_trials=1, **same).rows) == 1
+
+
+HEAD = keras.layers.Dense(2, activation="softmax", name="dense_7")
+MODEL = {"input_shape": (3, 2), "head": 2, "layers": ["LSTM", "SRLSTM"], "units": 2}
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"head": 5}, "hypermodel/head: 2 there, 5 now"),
+        ({"head": HEAD}, "hypermodel/head/"),
+        ({"recurrent_regularizer": "l2"}, "hypermodel/recurrent_regularizer"),
+        ({"formulation": "released"}, "hypermodel/formulation"),  # of no default model
+        ({"task": "regression"}, "model/compile/loss"),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_all_that_a_config_says_of_a_hypermodel_is_compared(other, told):
+    def settings(**arguments):
+        hypermodel = MomentumHyperModel(**arguments)
+        keras.layers.Dense(1)  # Keras counts the layers of a process
+        return settings_of(hypermodel, hypermodel.build(keras_tuner.HyperParameters()))
+
+    text = "".join(differences(settings(**MODEL), settings(**{**MODEL, **other})))
+    assert told in text if told else not text
 
 
 @pytest.mark.each_backend
 def test_data_differ_in_values_type_shape_and_place():
     x = np.arange(6, dtype="float32")
     different = [x, x[::-1], x.astype("float64"), x.reshape(2, 3), [x, x], [x], {"a": x}]
-    assert len({digest(data) for data in different}) == len(different)
-    assert digest(keras.ops.convert_to_tensor(x)) == digest(x) == digest(np.repeat(x, 2)[::2])
+    assert len({str(described(data)) for data in different}) == len(different)
+    same = [keras.ops.convert_to_tensor(x), np.repeat(x, 2)[::2]]
+    assert {described(data) for data in same} == {described(x)}
+
+
+def test_of_datasets_functions_and_objects_the_class_alone_is_compared():
+    for values in ((iter([1]), iter([2])), (lambda: 1, lambda: 2), (object(), object())):
+        assert described(values[0]) == described(values[1])
+    texts = np.array(["a", None], object)
+    assert described(texts) == described(texts[::-1])

@@ -3,34 +3,29 @@
 import importlib
 import subprocess
 import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import tuning_cases  # noqa: F401
-from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
 import keras_tuner
+from speed import COMPILES, SLOW_ON_TENSORFLOW, slow_unless
 
-import keras_momentum_rnn
 from keras_momentum_rnn import rules, tuning
 from keras_momentum_rnn.tuning import (
-    PAPER_SETTINGS,
     MomentumHyperModel,
-    available_layers,
     paper_trials,
     suggest_layer,
 )
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.results import row_of
-from keras_momentum_rnn.tuning.values import SEARCHED, readable
+from keras_momentum_rnn.tuning.values import readable
 
 pytestmark = [*SLOW_ON_TENSORFLOW, pytest.mark.any_backend]
 
-PAGE = Path(__file__).parents[1] / "docs" / "guides" / "tune.md"
 # What each rule's layers choose, by the prefix of their names.
 CHOSEN = {
     "Momentum": {"momentum", "step_size"},
@@ -228,14 +223,6 @@ def test_scales_resolve_both_ends():
     assert 0 <= momentum.min() < 0.02 and 0.97 < momentum.max() <= 0.99
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no pages")
-def test_the_page_gives_the_ranges_of_rules():
-    page = PAGE.read_text()
-    for name, search in SEARCHED.items():
-        if isinstance(search, tuple):
-            assert "| `{}` | [{:g}, {:g}]".format(name, *search) in page
-
-
 @pytest.mark.parametrize(("name", "value"), [("epsilon", 1e-16), ("relaxed", False)])
 def test_what_is_not_searched_may_be_given(name, value):
     hp = parameters(layer="AdamLSTM")
@@ -261,14 +248,14 @@ def test_layers_do_not_see_what_the_logit_rounds():
     assert suggest_layer(hp, ["AdamLSTM"], 2).beta == 0.999
 
 
-def test_given_numbers_keep_all_their_digits():
+def test_given_numbers_keep_all_their_digits(tmp_path):
     numbers = {"momentum": [0.12345678, 0.5], "step_size": 1 / 3, "beta": 1 - 1e-9}
     layer = suggest_layer(parameters(), ["AdamLSTM"], 2, **numbers)
     assert (layer.momentum, layer.step_size, layer.beta) == (0.12345678, 1 / 3, 1 - 1e-9)
     trial = keras_tuner.engine.trial.Trial(parameters(), trial_id="0", status="COMPLETED")
     suggest_layer(trial.hyperparameters, ["AdamLSTM"], 2, **numbers)
     trial.score = 0.0
-    found = row_of(trial, "no/folder").values
+    found = row_of(trial, tmp_path).values
     assert {name: found[name] for name in numbers} == {**numbers, "momentum": 0.12345678}
 
 
@@ -290,12 +277,6 @@ def test_the_papers_settings_lie_inside():
         for name, value in trial.items():
             assert name == "layer" or getattr(layer, name) == value
         assert type(layer).__name__ == trial["layer"] and layer.units == 128
-
-
-def test_settings_of_orthogonal_layers_are_known():
-    (first, second) = PAPER_SETTINGS["pmnist"]["MomentumDTRIV"]
-    assert first == {"momentum": 0.6, "step_size": 0.9, "rebase_every": 1}
-    assert second["rebase_every"] is None
 
 
 @pytest.mark.parametrize(
@@ -416,9 +397,3 @@ def test_what_is_missing_is_named(monkeypatch):
         importlib.reload(tuning)
     assert "needs keras-tuner, scikit-learn." in str(error.value)
     assert "pip install 'keras-momentum-rnn[tuner]'" in str(error.value)
-
-
-def test_layers_are_found_by_name():
-    layers = available_layers()
-    assert layers["LSTM"] is keras.layers.LSTM
-    assert layers["AdamGRU"] is keras_momentum_rnn.AdamGRU

@@ -1,30 +1,37 @@
-"""Distributed search: a chief and workers, one of which is killed and started again."""
+"""Distributed search: chief and workers are killed, started again, late or wrongly set up."""
 
-import csv
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
+from collections import Counter
+from concurrent import futures
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
-from tuning_cases import search
+from tuning_cases import Scripted, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
+import grpc
 import keras_tuner
 from keras_tuner.engine.trial import Trial
 
 from keras_momentum_rnn import tuning
-from keras_momentum_rnn.tuning import load_results, roles, state
+from keras_momentum_rnn.tuning import load_results, oracles, roles, state
+from keras_momentum_rnn.tuning.executions import Executions, Tuner, read_record
 
-LIMIT = 900
+pytestmark = pytest.mark.any_backend
 
-# In its third training worker0 is killed, the first time. In its first, worker1 waits until
-# worker0 was started again, so that there is something left to do.
+LIMIT = 300
+
+# In its second training worker0 is killed, the first time. In its first, worker1 waits until
+# worker0 was started again: the chief that gave it its trial was killed meanwhile.
 SCRIPT = """
 import os, signal, sys, time
 sys.path.insert(0, {tests!r})
@@ -37,10 +44,10 @@ def wait():
     end = time.monotonic() + 90
     while count() < 2 and time.monotonic() < end:
         time.sleep(0.1)
-killed = {{2: lambda: os.kill(os.getpid(), signal.SIGKILL)}} if count() == 1 else {{}}
+killed = {{1: lambda: os.kill(os.getpid(), signal.SIGKILL)}} if count() == 1 else {{}}
 results = search({directory!r}, {{"worker0": killed, "worker1": {{0: wait}}}}.get(name),
-                 max_trials=8, verbose=1)
-assert name == "chief" and len(results.rows) == 8
+                 max_trials=6, verbose=1)
+assert name == "chief" and len(results.rows) == 6
 print("the chief goes on", results.best.score == max(row.score for row in results.rows))
 """
 
@@ -52,18 +59,14 @@ def start(tmp_path):
     lives.mkdir()
     names = {"tests": str(Path(__file__).parent), "directory": str(tmp_path / "search")}
     script.write_text(SCRIPT.format(lives=str(lives), **names))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    variables = {"KERASTUNER_ORACLE_IP": "127.0.0.1", "KERASTUNER_ORACLE_PORT": str(port)}
+    variables = {"KERASTUNER_ORACLE_IP": "127.0.0.1", "KERASTUNER_ORACLE_PORT": free_port()}
     variables["PYTHONPATH"] = os.pathsep.join(sys.path)
     started = []
 
     def one(name):
         environment = {**os.environ, **variables, "KERASTUNER_TUNER_ID": name}
-        process = subprocess.Popen(
-            [sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, text=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen([sys.executable, str(script)], env=environment, **pipes)
         started.append(process)
         return process
 
@@ -73,67 +76,214 @@ def start(tmp_path):
         process.communicate()
 
 
-@pytest.mark.any_backend
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
 @pytest.mark.two_writers
 @pytest.mark.slow
-def test_every_trial_is_counted_once_though_a_worker_is_killed(start, tmp_path):
-    chief, killed, worker = start("chief"), start("worker0"), start("worker1")
+def test_every_trial_ends_once_though_a_worker_and_the_chief_are_killed(start, tmp_path):
+    worker, chief, killed = start("worker1"), start("chief"), start("worker0")
     assert killed.wait(LIMIT) == -signal.SIGKILL
-    again = start("worker0")
+    begun = time.monotonic()
+    folder = tmp_path / "search"
+    while len(state.load(folder)["trials"]) < 3 and time.monotonic() < begun + LIMIT:
+        time.sleep(0.2)  # worker1 has its trial, too
+    chief.kill()
+    chief.wait()
+    chief, again = start("chief"), start("worker0")
     output, _ = chief.communicate(timeout=LIMIT)
     assert chief.returncode == 0 and "the chief goes on True" in output
-    assert "8/8 " in output and "; best " in output
+    assert "Resuming: 1 of 6 trials done" in output and "6/6 " in output
     assert worker.wait(LIMIT) == again.wait(LIMIT) == 0
-    rows = load_results(tmp_path / "search").rows
-    assert [row.trial for row in rows] == list("01234567")
-    assert {row.status for row in rows} == {"COMPLETED"}
-    assert len({json.dumps(row.values) for row in rows}) == 8
-    records = [state.read_record(f) for f in tmp_path.glob("search/trials/trial_*")]
-    assert sorted(record["attempts"] for record in records) == [1] * 7 + [2]
-    table = list(csv.DictReader((tmp_path / "search" / "results.csv").open()))
-    assert len(table) == 8 and (tmp_path / "search" / "best.keras").exists()
-    assert sorted(state.load(tmp_path / "search")["oracle"]["end_order"]) == list("01234567")
+    assert "worker1 waits for the chief at 127.0.0.1" in worker.communicate()[1]
+    rows = load_results(folder).rows
+    assert [(row.trial, row.status) for row in rows] == [(n, "COMPLETED") for n in "012345"]
+    assert len({json.dumps(row.values) for row in rows}) == 6
+    records = [read_record(f) for f in folder.glob("trials/trial_*")]
+    assert Counter(record["attempts"] for record in records) == {1: 5, 2: 1}
+    assert sorted(state.load(folder)["oracle"]["end_order"]) == list("012345")
 
 
 # In this process
 
 
 @pytest.fixture
-def as_chief(monkeypatch):
-    """Make this process a chief at a port where another process listens."""
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        port = other.getsockname()[1]
-        monkeypatch.setenv("KERASTUNER_TUNER_ID", "chief")
-        monkeypatch.setenv("KERASTUNER_ORACLE_IP", "127.0.0.1")
-        monkeypatch.setenv("KERASTUNER_ORACLE_PORT", str(port))
-        roles.check_address()
-        other.listen()
-        yield port
+def chief(tmp_path):
+    """Return a function that makes the oracle of a chief, started or started again."""
+    with state.claimed(tmp_path, {}, overwrite=False):
+        pass
+
+    def make():
+        oracle = oracles.make("random", 3, 1, 0, Scripted.objective)
+        stored = state.load(tmp_path)
+        watched = Executions(Scripted(), Scripted.objective, 0)
+        Tuner(oracle, watched, directory=tmp_path, project_name=state.PROJECT)
+        state.restore(oracle, stored)
+        oracle.on_change = lambda trial: state.save(tmp_path, stored, oracle)
+        return oracle
+
+    return make
 
 
-@pytest.mark.two_writers
-def test_a_port_where_another_chief_listens_is_refused(as_chief, tmp_path):
-    with pytest.raises(ValueError, match=f"Received: 127.0.0.1:{as_chief}"):
+def report(oracle, trial, score=0.5):
+    """Report a trial as a worker does."""
+    oracle.update_trial(trial.trial_id, {"score": score})
+    oracle.end_trial(Trial(trial.hyperparameters, trial.trial_id, "COMPLETED"))
+
+
+def test_a_worker_goes_on_with_its_trial_though_the_chief_was_started_again(chief):
+    first = chief()
+    mine, other = (first.create_trial(name) for name in ("worker0", "worker1"))
+    report(first, other)
+    first.update_trial(mine.trial_id, {"score": 0.5})
+    again = chief()
+    assert again.create_trial("worker0").trial_id == mine.trial_id
+    again.end_trial(Trial(mine.hyperparameters, mine.trial_id, "COMPLETED"))
+    assert again.create_trial("worker1").trial_id == "2"
+    assert again.end_order == [other.trial_id, mine.trial_id]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_trial_whose_worker_does_not_come_back_is_given_to_another(late, chief):
+    lost = chief().create_trial("worker0")
+    again = chief()
+    for _ in range(2):
+        report(again, again.create_trial("worker1"))
+    taken = again.create_trial("worker1")
+    assert taken.trial_id == lost.trial_id
+    for trial in [lost, taken] if late else [taken]:
+        report(again, trial, score=0.25)
+    assert sorted(again.end_order) == ["0", "1", "2"]
+    assert again.trials["0"].score == 0.25
+    assert again.create_trial("worker1").status == "STOPPED"
+    assert not again.ongoing_trials and not again.tuner_ids
+
+
+def test_trials_of_a_lost_worker_are_not_taken_from_one_that_is_there(chief):
+    chief().create_trial("worker0")
+    again = chief()
+    again.create_trial("worker0")
+    for _ in range(2):
+        report(again, again.create_trial("worker1"))
+    assert again.create_trial("worker1").status == "STOPPED"
+
+
+def test_an_error_in_the_call_of_a_worker_ends_the_chief(chief):
+    """Keras-tuner's lock would stay closed, and the chief would wait for ever."""
+    oracle = chief()
+    oracle.on_change = mock.Mock(side_effect=OSError("No space left on device"))
+
+    def served(verbose):
+        with futures.ThreadPoolExecutor() as server:
+            server.submit(oracle.create_trial, "worker0").exception()
+        time.sleep(LIMIT)
+
+    with pytest.raises(OSError, match="No space left"):
+        roles.serve(SimpleNamespace(oracle=oracle, search=served))
+
+
+@pytest.fixture
+def variables(monkeypatch):
+    def put(**values):
+        names = {"IP": "ORACLE_IP", "PORT": "ORACLE_PORT", "ID": "TUNER_ID"}
+        given = {"IP": "127.0.0.1", "PORT": free_port(), "ID": "worker0", **values}
+        for name, value in given.items():
+            if value is not None:
+                monkeypatch.setenv(f"KERASTUNER_{names[name]}", value)
+
+    return put
+
+
+def test_roles_follow_the_variables_of_keras_tuner(variables):
+    assert roles.role() == "single"
+    for name, role in (("chief", "chief"), ("worker3", "worker")):
+        variables(ID=name)
+        assert roles.role() == role
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"PORT": None}, "`KERASTUNER_ORACLE_PORT` must be set, too"),
+        ({"ID": None}, "`KERASTUNER_TUNER_ID` must be set, too"),
+        ({"PORT": "abc"}, "`KERASTUNER_ORACLE_PORT` must be an integer from 1 to 65535. Re"),
+        ({"PORT": "99999"}, "`KERASTUNER_ORACLE_PORT` must be an integer from 1 to 65535"),
+        ({"IP": "no.such.host.invalid"}, "`KERASTUNER_ORACLE_IP` must be the chief's addr"),
+        ({"IP": "192.0.2.1", "ID": "chief"}, "`KERASTUNER_ORACLE_IP` must be an address of"),
+    ],
+    ids=str,
+)
+def test_wrong_variables_are_named(values, told, variables, tmp_path):
+    variables(**values)
+    with pytest.raises(ValueError) as error:
         search(tmp_path / "search")
+    assert told in str(error.value) and "\n" not in str(error.value)
     assert not (tmp_path / "search").exists()
 
 
 @pytest.mark.two_writers
-def test_a_worker_takes_no_trial_of_another_search(tmp_path, monkeypatch):
-    oracles = [keras_tuner.oracles.RandomSearchOracle() for _ in range(3)]
-    for oracle, name in zip(oracles, ("mine", "other")):
-        search(tmp_path / name, max_trials=1)
-        state.restore(oracle, state.load(tmp_path / name), tmp_path / name)
-    for name, value in (("TUNER_ID", "worker0"), ("ORACLE_IP", "127.0.0.1")):
-        monkeypatch.setenv(f"KERASTUNER_{name}", value)
-    for oracle in oracles:  # of the chief that answers
-        tuner = mock.Mock(oracle=oracle)
-        monkeypatch.setattr(tuning.search, "PlainTuner", lambda tuner=tuner, **options: tuner)
-        expected = SystemExit if oracle is oracles[0] else ValueError
-        with pytest.raises(expected, match=r"^0$|The chief at this one serves"):
-            search(tmp_path / "mine")
-        assert tuner.search.called == (oracle is oracles[0])
+def test_a_port_where_another_chief_listens_is_refused(variables, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        variables(ID="chief", PORT=str(port))
+        with pytest.raises(ValueError, match=f"Received: 127.0.0.1:{port}"):
+            search(tmp_path / "search")
+    assert not (tmp_path / "search").exists()
+
+
+@pytest.mark.two_writers
+def test_a_worker_takes_no_trial_of_another_search(tmp_path, variables, monkeypatch):
+    made = [keras_tuner.oracles.RandomSearchOracle() for _ in range(3)]
+    for oracle, name in zip(made, ("mine", "other")):
+        search(tmp_path / name)
+        state.restore(oracle, state.load(tmp_path / name))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        variables(PORT=str(listening.getsockname()[1]))
+        for oracle in made:  # of the chief that answers
+            tuner = mock.Mock(oracle=oracle)
+            monkeypatch.setattr(tuning.search, "Tuner", lambda tuner=tuner, **options: tuner)
+            expected = SystemExit if oracle is made[0] else ValueError
+            with pytest.raises(expected, match=r"^0$|The chief at this one serves"):
+                search(tmp_path / "mine")
+            assert tuner.search.called == (oracle is made[0])
+        with pytest.raises(ValueError, match="`directory` must be that of the chief"):
+            search(tmp_path / "empty")
+        with pytest.raises(ValueError, match="batch_size: nothing there, 8 now"):
+            search(tmp_path / "mine", batch_size=8)
+    assert not (tmp_path / "empty").exists()
+
+
+def test_a_chief_that_is_gone_is_told(tmp_path, variables, monkeypatch, capsys):
+    search(tmp_path, max_trials=1)
+    variables()
+    monkeypatch.setattr(roles, "PATIENCE", 0)
+    with pytest.raises(TimeoutError, match="No chief answered"):
+        search(tmp_path)
+    assert "worker0 waits for the chief at 127.0.0.1" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as listening:  # and never answers
+        variables(PORT=str(listening.getsockname()[1]))
+        monkeypatch.setattr(
+            tuning.search, "Tuner", mock.Mock(side_effect=grpc.RpcError("UNKNOWN"))
+        )
+        with pytest.raises(RuntimeError, match="worker0 ends: the chief at"):
+            search(tmp_path)
+
+
+def test_a_call_that_the_end_of_the_chief_cut_off_is_made_again(chief, monkeypatch):
+    cut_off = grpc.RpcError()
+    cut_off.code = lambda: grpc.StatusCode.UNAVAILABLE
+    oracle = chief()
+    client = mock.Mock(get_space=oracle.get_space)
+    client.get_trial.side_effect = [cut_off, cut_off, "trial"]
+    monkeypatch.setattr(roles, "await_chief", lambda: None)
+    name = oracle.get_space().get(state.ID)
+    assert roles.Line(client, name, "folder").get_trial("0") == "trial"
+    client.get_trial.side_effect = [cut_off]
+    with pytest.raises(ValueError, match="serves another search than directory='folder'"):
+        roles.Line(client, "another", "folder").get_trial("0")
 
 
 def test_trials_arrive_at_a_worker_with_their_values():
@@ -142,11 +292,3 @@ def test_trials_arrive_at_a_worker_with_their_values():
     hp.Fixed("beta_logit", 6.906754778648554)
     received = Trial.from_proto(Trial(hp).to_proto()).hyperparameters
     assert received.values == hp.values  # in single precision, 0.6 were no choice any more
-
-
-def test_roles_follow_the_variables_of_keras_tuner(monkeypatch):
-    assert roles.role() == "single"
-    monkeypatch.setenv("KERASTUNER_ORACLE_IP", "127.0.0.1")
-    for name, role in (("chief", "chief"), ("worker3", "worker")):
-        monkeypatch.setenv("KERASTUNER_TUNER_ID", name)
-        assert roles.role() == role

@@ -1,6 +1,7 @@
 """A search that costs next to nothing: its hypermodel trains no model."""
 
 import gc
+import math
 from unittest import mock
 
 import keras
@@ -15,20 +16,31 @@ import keras_tuner  # noqa: E402
 
 from keras_momentum_rnn.tuning import tune  # noqa: E402
 
+# Arguments of a search of each strategy, with trials beyond the first random ones.
+STRATEGIES = {
+    "random": {"max_trials": 6},
+    "bayesian": {"max_trials": 5},
+    "grid": {"max_trials": 6},
+    "hyperband": {"max_trials": None, "epochs": 3},
+}
+
 
 class Scripted(keras_tuner.HyperModel):
     """Its score is made of its numbers; in named trials something happens first.
 
     Args:
         events: dict from the count of trainings, 0 the first, to a function that is called.
+        high: float, the largest momentum.
+        **dense: arguments of the layer of the model.
     """
 
     objective = keras_tuner.Objective("score", "max")
 
-    def __init__(self, events=None, high=1.0):
+    def __init__(self, events=None, high=1.0, **dense):
         super().__init__()
         self.events = events or {}
         self.high = high
+        self.dense = dense
         self.trained = 0
 
     def build(self, hp):
@@ -36,7 +48,7 @@ class Scripted(keras_tuner.HyperModel):
         with hp.conditional_scope("layer", ["MomentumLSTM"]):
             hp.Float("momentum", 0.0, self.high)
         hp.Float("step_size", 0.01, 2.0, sampling="log")
-        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, **self.dense)])
         model.compile(loss="mse")
         return model
 
@@ -50,7 +62,8 @@ class Scripted(keras_tuner.HyperModel):
 
 
 def score_of(values):
-    return values["step_size"] + values.get("momentum", 0.0)
+    """Return a score with many best places, so that it matters where a search begins."""
+    return math.sin(40 * (values["step_size"] + values.get("momentum", 0.0)))
 
 
 def search(directory, events=None, hypermodel=None, **options):
@@ -62,8 +75,8 @@ def search(directory, events=None, hypermodel=None, **options):
 
 
 def numbers(results):
-    """Return what was tried, in order."""
-    return [(row.trial, row.values) for row in results.rows]
+    """Return what was tried, in order, and what came of it."""
+    return [(row.trial, row.values, row.status, row.scores) for row in results.rows]
 
 
 def images():

@@ -1,13 +1,14 @@
 """Write the type stubs of the layers and the cells, whose constructors are computed.
 
 Type checkers and editors run no code. They read the arguments from `layers/__init__.pyi` and
-`cells/__init__.pyi`. Run this when an argument of a layer, a cell or a rule changes:
+`cells/__init__.pyi`. Run this before you build a wheel, or to have them in your checkout:
 
-    python tools/stubs.py
+    python tools/stubs.py [FOLDER OF THE PACKAGE]
 """
 
 import inspect
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.recurrent import RuleLayer
 
 HEAD = '''\
-"""Written by tools/stubs.py from the signatures. Change those, and run it again."""
+"""Written by tools/stubs.py from the signatures."""
 
 from typing import Any, Literal
 
@@ -71,28 +72,28 @@ def is_public(cls):
 
 def bases_of(cls):
     """Return the bases of a class; in place of one without a stub, those of it."""
-    found = []
+    bases = []
     for base in cls.__bases__:
         hidden = issubclass(base, tuple(BASES)) and base not in BASES and not is_public(base)
-        found += bases_of(base) if hidden else [base]
-    return found
+        bases += bases_of(base) if hidden else [base]
+    return bases
 
 
 def parameters_of(cls):
     """Return the parameters of a class by name, those that Keras does not list among them."""
-    found = dict(inspect.signature(cls).parameters)
-    del found["kwargs"]
+    parameters = dict(inspect.signature(cls).parameters)
+    del parameters["kwargs"]
     is_layer = issubclass(cls, RuleLayer)
     further = {**OF_RNN, **OF_LAYERS, **UNLISTED} if is_layer else {**OF_LAYERS, **UNLISTED}
     keras_class = cls.keras_layer if is_layer else cls.keras_cell
     if not keras_class.__name__.startswith(("LSTM", "GRU")):
         del further["implementation"]
     for name, parameter in further.items():
-        if name not in (*found, *NOT_HANDED_ON):
-            found[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        if name not in (*parameters, *NOT_HANDED_ON):
+            parameters[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     if needs_rule(cls):
-        found["rule"] = RULE.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-    return found
+        parameters["rule"] = RULE.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return parameters
 
 
 def type_of(parameter):
@@ -150,6 +151,12 @@ def property_lines(name, kind):
     return ["    @property", *method(name, [], kind)]
 
 
+def docstring_lines(cls):
+    """Return the docstring of a class as lines: in the source it may be incomplete."""
+    text = textwrap.indent(inspect.getdoc(cls), "    ").strip()
+    return [f'    """{text}\n    """' if "\n" in text else f'    """{text}"""']
+
+
 def documented(lines, cls):
     """Return a constructor with what its class is, which editors show in place of Keras's."""
     *first, last = lines
@@ -186,9 +193,9 @@ def methods(cls):
     for name, member in vars(cls).items():
         new = not any(hasattr(base, name) for base in cls.__bases__)
         if inspect.isfunction(member) and new and not name.startswith("_"):
-            found = inspect.signature(member)
-            _, *parameters = found.parameters.values()
-            yield from method(name, parameters, as_text(found.return_annotation))
+            signature = inspect.signature(member)
+            _, *parameters = signature.parameters.values()
+            yield from method(name, parameters, as_text(signature.return_annotation))
 
 
 def class_lines(cls):
@@ -200,6 +207,7 @@ def class_lines(cls):
     parameters = parameters_of(cls)
     return [
         f"class {cls.__name__}({', '.join(bases)}):",
+        *docstring_lines(cls),
         *attributes(cls, parameters),
         *documented(method("__init__", parameters.values(), "None"), cls),
         *methods(cls),
@@ -227,12 +235,17 @@ def stub(module):
     return "\n".join([*lines, "", *exported, "", *body])
 
 
-def stubs():
-    """Return the text of each stub by its path."""
-    return {Path(m.__file__).with_suffix(".pyi"): stub(m) for m in (cells, layers)}
+def write(package):
+    """Write the stubs into a folder of the package; return their paths."""
+    paths = []
+    for module in (cells, layers):
+        name = module.__name__.rpartition(".")[2]
+        paths.append(Path(package) / name / "__init__.pyi")
+        paths[-1].write_text(stub(module))
+    return paths
 
 
 if __name__ == "__main__":
-    for path, text in stubs().items():
-        path.write_text(text)
-        print(f"{path}: {len(text.splitlines())} lines")
+    own_folder = Path(layers.__file__).parent.parent
+    for path in write(*sys.argv[1:2] or [own_folder]):
+        print(path)

@@ -1,77 +1,62 @@
 """Hooks of MkDocs: pages and files that stand outside of docs/, and links to them.
 
 The home page is the README, whose names of pages (`docs/start/install.md`) become links here;
-on a package index, where links into the checkout would break, they stay names. The reports and
-pictures of papers/results and benchmarks/results are part of the site, and so is every file
-of the checkout that a page links to.
+on a package index, where links into the checkout would break, they stay names. Every file of
+the checkout that a page links to is part of the site.
 """
 
+import importlib
+import inspect
 import os
 import re
 from pathlib import Path
 
+import griffe
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-RESULTS = ("papers/results", "benchmarks/results")
-SHOWN = (".md", ".png", ".json", ".csv", ".txt")
 # Pages that stand elsewhere in the checkout.
-PAGES = {"index.md": "README.md", "changes.md": "CHANGELOG.md"}
-# Written by other hands; the site links to them where they exist.
-OPTIONAL = {"contribute/contributing.md": "CONTRIBUTING.md", "CITATION.cff": "CITATION.cff"}
+PAGES = {
+    "index.md": ROOT / "README.md",
+    "changes.md": ROOT / "CHANGELOG.md",
+    "contribute/contributing.md": ROOT / "CONTRIBUTING.md",
+    "CITATION.cff": ROOT / "CITATION.cff",
+}
 LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^)#\s]+)")
 NAMED_PAGE = re.compile(r"`docs/([\w./-]+\.md)`")
-
-
-def on_config(config):
-    """List the optional pages in the navigation, where they exist."""
-    for target, source in OPTIONAL.items():
-        section, _, name = target.rpartition("/")
-        if name.endswith(".md") and (ROOT / source).exists():
-            (entries,) = (e[section.title()] for e in config.nav if section.title() in e)
-            entries.insert(0, target)
-    return config
+COMPUTED = ("keras_momentum_rnn.cells.", "keras_momentum_rnn.layers.")
+# Lines of a doctest, up to the empty line that ends its output.
+DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
 
 
 def on_files(files, config):
-    for target, source in {**PAGES, **OPTIONAL}.items():
-        if (ROOT / source).exists():
-            files.append(File.generated(config, target, abs_src_path=str(ROOT / source)))
-    for folder in RESULTS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SHOWN:
-                files.append(of_checkout(config, path))
-    pages = [*DOCS.rglob("*.md"), *(ROOT / source for source in OPTIONAL.values())]
+    for target, source in PAGES.items():
+        files.append(File.generated(config, target, abs_src_path=str(source)))
+    pages = [*DOCS.rglob("*.md"), *PAGES.values()]
     for page in pages:
         for path in linked(page):
             name = path.relative_to(ROOT).as_posix()
-            if path.is_file() and files.get_file_from_path(name) is None:
-                files.append(of_checkout(config, path))
+            if files.get_file_from_path(name) is None:
+                files.append(File.generated(config, name, abs_src_path=str(path)))
                 pages += [path] if path.suffix == ".md" else []
     return files
 
 
-def of_checkout(config, path):
-    """Return a file of the checkout, which has the same place in the site."""
-    name = path.relative_to(ROOT).as_posix()
-    return File.generated(config, name, abs_src_path=str(path))
-
-
 def linked(page):
-    """Return the files outside of docs/ that a page links to."""
-    text = page.read_text() if page.exists() else ""
-    targets = {(page.parent / found[2]).resolve() for found in LINK.finditer(text)}
-    return sorted(path for path in targets if not path.is_relative_to(DOCS))
+    """Return the files of the checkout outside of docs/ that a page links to."""
+    targets = {(page.parent / found[2]).resolve() for found in LINK.finditer(page.read_text())}
+    outside = {path for path in targets if path.is_file() and not path.is_relative_to(DOCS)}
+    return sorted(outside - {*PAGES.values()})
 
 
 def on_page_markdown(markdown, page, config, files):
     """Let links that leave docs/ point to the copies, and the README's names to the pages."""
     uri = page.file.src_uri
-    if uri in PAGES:
+    if uri == "index.md":
         return NAMED_PAGE.sub(lambda found: link_to(found[1]), markdown)
-    source = ROOT / OPTIONAL[uri] if uri in OPTIONAL else DOCS / uri
-    if uri.startswith(RESULTS) or not source.exists():
+    source = PAGES.get(uri, DOCS / uri)
+    if not source.exists():
         return markdown
     return LINK.sub(lambda found: found[1] + moved(uri, source, found[2]), markdown)
 
@@ -84,17 +69,52 @@ def link_to(name):
 
 def moved(uri, source, target):
     """Return where a link of a page leads in the site; the page stands in a source file."""
-    path = source.parent.joinpath(target).resolve()
-    if not path.is_relative_to(ROOT):
-        return target
-    name = path.relative_to(DOCS if path.is_relative_to(DOCS) else ROOT).as_posix()
-    known = {source: place for place, source in {**PAGES, **OPTIONAL}.items()}
-    if path.is_dir():
-        name = f"{name}/{folder_page(path)}"
-    return os.path.relpath(known.get(name, name), Path(uri).parent).replace(os.sep, "/")
+    path = (source.parent / target).resolve()
+    places = {source: place for place, source in PAGES.items()}
+    home = DOCS if path.is_relative_to(DOCS) else ROOT
+    name = places.get(path, path.relative_to(home).as_posix())
+    return Path(os.path.relpath(name, Path(uri).parent)).as_posix()
 
 
-def folder_page(folder):
-    """Return the file that stands for a folder: a server of files shows none."""
-    names = ("report.md", "tables.md", "results.json", "table.txt")
-    return next(name for name in names if (folder / name).exists())
+class Reference(griffe.Extension):
+    """Show what Python itself shows: computed signatures, and doctests as code.
+
+    The constructors of layers and cells are read from Keras when a class is made, and their
+    docstrings completed from rule and family, so no file has them in full.
+    """
+
+    def on_module_members(self, *, mod, **kwargs):
+        # Stubs are for editors: they lack the docstrings.
+        if getattr(mod.filepath, "suffix", None) == ".pyi":
+            mod.members.clear()
+            mod.imports.clear()
+            mod.exports = None
+
+    def on_class(self, *, cls, **kwargs):
+        module, _, name = cls.path.rpartition(".")
+        if module.startswith(COMPUTED):
+            found = getattr(importlib.import_module(module), name)
+            cls.docstring = griffe.Docstring(as_code(inspect.getdoc(found)), parent=cls)
+            signature = inspect.signature(found)
+            parameters = [griffe.Parameter("self"), *map(shown, signature.parameters.values())]
+            init = griffe.Function("__init__", parameters=griffe.Parameters(*parameters))
+            cls.set_member("__init__", init)
+
+    def on_instance(self, *, obj, **kwargs):
+        if obj.docstring is not None:
+            obj.docstring.value = as_code(inspect.cleandoc(obj.docstring.value))
+
+
+def as_code(docstring):
+    """Return a docstring whose doctests stand in fences, once."""
+    if "```pycon" in docstring:
+        return docstring
+    return DOCTEST.sub(lambda found: f"```pycon\n{found[0]}\n```", docstring)
+
+
+def shown(parameter):
+    """Return a parameter as griffe has it."""
+    default = None if parameter.default is parameter.empty else repr(parameter.default)
+    default = "{}" if parameter.kind is parameter.VAR_KEYWORD else default
+    kind = griffe.ParameterKind(parameter.kind.description)
+    return griffe.Parameter(parameter.name, kind=kind, default=default)

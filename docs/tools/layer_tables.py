@@ -23,18 +23,28 @@ def table(head, rows):
 
 def families():
     """Return the table of each family, by its name on the page."""
-    return {
-        f"{family.lower()}_layers": table(HEAD, map(row, our_layers(family).values()))
-        for family in ("LSTM", "GRU", "RNN", "DTRIV", "nested")
-    }
+    found = {}
+    for family in ("LSTM", "GRU", "RNN", "DTRIV", "nested"):
+        layers = our_layers(family)
+        any_rule = layers.get(f"Rule{family}")
+        # The page says once what all layers of the family take.
+        shared = {*arguments(any_rule)} - {"rule"} if any_rule else {}
+        rows = [row(cls, shared) for cls in layers.values()]
+        found[f"{family.lower()}_layers"] = table(HEAD, rows)
+    return found
 
 
-def row(cls):
+def arguments(cls):
+    """Return the arguments that the Keras layer does not have, by name."""
     theirs = inspect.signature(cls.keras_layer).parameters
-    ours = inspect.signature(cls).parameters.values()
-    own = ", ".join(argument(p, cls) for p in ours if p.name not in theirs)
+    ours = inspect.signature(cls).parameters.items()
+    return {name: parameter for name, parameter in ours if name not in theirs}
+
+
+def row(cls, shared):
+    own = [argument(p, cls) for name, p in arguments(cls).items() if name not in shared]
     name = cls.__name__
-    return [f"`{name}`", own, states(cls), parameters(cls), *costs(name)]
+    return [f"`{name}`", ", ".join(own), states(cls), parameters(cls), *costs(name)]
 
 
 def argument(parameter, cls):

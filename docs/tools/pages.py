@@ -1,36 +1,42 @@
 """Write the tables of the pages from data, and the pages of the reference.
 
-python docs/tools/pages.py
+python -m docs.tools.pages
 """
 
 import re
 from pathlib import Path
 
-import api_reference
-import layer_tables
-import score_tables
+from docs.tools import api_reference, layer_tables, score_tables
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
+SCORES = ["layer", "units", "parameters", "test accuracy", "range"]
+LOSSES = ["layer", "units", "parameters", "test loss", "epochs to LSTM's best", "papers"]
+
+
 def tables():
     """Return the tables by page and name."""
+    of_report, real = score_tables.of_report, "real_sequences"
     return {
         ROOT / "README.md": {"quick_look": score_tables.quick_look()},
         DOCS / "choose" / "catalogue.md": layer_tables.families(),
-        DOCS / "choose" / "which_layer.md": score_tables.real_sequences(),
+        DOCS / "choose" / "which_layer.md": {
+            "study": of_report(real, "Ranks over"),
+            "situations": of_report(real, "What if the sensor changes after training?"),
+            "cost": of_report(real, "What does a layer cost?"),
+            "long": score_tables.real_sequences(score_tables.ON_LONG, "accuracy"),
+            "levels": score_tables.real_sequences(score_tables.ON_SERIES, "loss"),
+        },
         DOCS / "papers" / "index.md": {"scores": score_tables.all_scores()},
-        DOCS / "papers" / "mcrm.md": {"adding": score_tables.mcrm_adding()},
+        DOCS / "papers" / "mcrm.md": {"adding": of_report("mcrm_table1", "Adding", LOSSES)},
         DOCS / "initialisation_and_momentum.md": {
-            task: score_tables.table5(task) for task in ("adding", "multiplication")
+            task: of_report(f"sutskever_table5/{task}", "Table 5")
+            for task in ("adding", "multiplication")
         },
         DOCS / "guides" / "orthogonal.md": {
-            "orthogonal_digits": score_tables.of_report(
-                "orthogonal_digits",
-                "8x8 digits",
-                ["layer", "units", "parameters", "test accuracy", "range"],
-            )
+            "orthogonal_digits": of_report("orthogonal_digits", "8x8 digits", SCORES)
         },
     }
 

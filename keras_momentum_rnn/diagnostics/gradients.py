@@ -119,13 +119,13 @@ def _layer_of(model, layer):
     if not isinstance(model, keras.Model) or not model.built:
         raise ValueError(f"`model` must be a built keras.Model. Received: model={model!r}")
     if isinstance(layer, str):
-        found = [candidate for candidate in model.layers if candidate.name == layer]
-        if not found:
+        named = [candidate for candidate in model.layers if candidate.name == layer]
+        if not named:
             names = [candidate.name for candidate in model.layers]
             raise ValueError(
                 f"`layer` must be one of the model's layers, {names}. Received: layer={layer!r}"
             )
-        (layer,) = found
+        (layer,) = named
     return recurrent(layer)
 
 

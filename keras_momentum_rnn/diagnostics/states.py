@@ -1,6 +1,5 @@
 """Every state of a recurrent layer over time."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -30,7 +29,7 @@ def memory_map(
         x: inputs of the layer, `(batch, time, features)`.
         initial_state: as the layer takes it. Defaults to zeros, or to the states of a stateful
             layer, which do not change.
-        mask: bool array `(batch, time)` or None. Where it is `False`, every state is held.
+        mask: bool array `(batch, time)` or None. Where it is `False`, states keep their values.
 
     Returns:
         dict from the name of the state to its array `(batch, time, size)` in float32 (in
@@ -99,33 +98,3 @@ def state_names(cell: keras.layers.Layer) -> list[str]:
     names += [f"state {i}" for i in range(len(names), cell.own_state_count)]
     slots = list(cell.rule.slots(cell.drive_width))
     return names + (["y", "t"] if isinstance(cell, ReleasedSRLSTMCell) else slots)
-
-
-def memories(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the states that the MCRM paper's Figure 7 shows of a layer.
-
-    Args:
-        maps: what `memory_map` returned.
-
-    Returns:
-        dict of one array, c, or h where there is no c; with an inner c of two, "outer c" and
-        "tanh(inner c)".
-    """
-    if "inner c" in maps:
-        return {"outer c": maps["c"], "tanh(inner c)": np.tanh(maps["inner c"])}
-    name = "c" if "c" in maps else "h"
-    return {name: maps[name]}
-
-
-def pace(values: np.ndarray) -> np.ndarray:
-    """Return how quickly each neuron changes: mean absolute step over standard deviation.
-
-    Args:
-        values: array `(time, units)`.
-
-    Returns:
-        Array `(units,)`, near 0 for a slow drift, 2 for a sign that turns at every step, 0 for
-        a neuron that does not move.
-    """
-    change = np.abs(np.diff(values, axis=0)).sum(axis=0) / max(1, len(values) - 1)
-    return change / np.maximum(values.std(axis=0), 1e-12)

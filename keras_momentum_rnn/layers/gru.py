@@ -3,6 +3,7 @@
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.layers.docstrings import documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -42,7 +43,7 @@ class RuleGRU(RuleLayer):
         sequences: tensor `(batch, time, features)`.
         initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
             h and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
+        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
         training: bool, whether dropout acts.
 
     Returns:
@@ -72,171 +73,40 @@ class RuleGRU(RuleLayer):
 
 
 @register
+@documented
 class MomentumGRU(RuleGRU):
-    """GRU whose input drive is a heavy-ball velocity.
-
-    ```
-    v_t = momentum v_{t-1} + step_size (x_t W + b)
-    ```
-
-    v takes the place of `x_t W + b` in `RuleGRU`. States: [h, v],
-    v `(batch, 3 units)`.
-
-    Args:
-        units: positive integer.
-        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
-        step_size: float above 0. Defaults to 0.6.
-
-    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-    and errors are those of `RuleGRU`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import MomentumGRU
-    >>> tuple(MomentumGRU(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), equation 9.
-    """
+    """GRU whose input drive is a heavy-ball velocity."""
 
     cell_class = cells.MomentumGRUCell
 
 
 @register
+@documented
 class NAGGRU(RuleGRU):
-    """GRU whose input drive follows Nesterov's momentum schedule.
-
-    ```
-    mu_t = t / (t + 3),  t = 0, 1, ...
-    v_t = mu_t v_{t-1} + step_size (x_t W + b)
-    ```
-
-    v takes the place of `x_t W + b` in `RuleGRU`. States: [h, v, t],
-    v `(batch, 3 units)`, t `(batch, 1)`.
-
-    Args:
-        units: positive integer.
-        step_size: float above 0. Defaults to 0.9.
-
-    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-    and errors are those of `RuleGRU`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import NAGGRU
-    >>> tuple(NAGGRU(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), section 2.4.
-    """
+    """GRU whose input drive follows Nesterov's momentum schedule."""
 
     cell_class = cells.NAGGRUCell
 
 
 @register
+@documented
 class SRGRU(RuleGRU):
-    """GRU whose input drive follows Nesterov's schedule with restarts.
-
-    ```
-    mu_t = (t mod F) / ((t mod F) + 3),  t = 0, 1, ...
-    v_t = mu_t v_{t-1} + step_size (x_t W + b)
-    ```
-
-    v takes the place of `x_t W + b` in `RuleGRU`. States: [h, v, t],
-    v `(batch, 3 units)`, t `(batch, 1)`.
-
-    Args:
-        units: positive integer.
-        restart_period: positive integer F. Defaults to 40.
-        step_size: float above 0. Defaults to 0.9.
-
-    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-    and errors are those of `RuleGRU`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import SRGRU
-    >>> tuple(SRGRU(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), section 2.4.
-    """
+    """GRU whose input drive follows Nesterov's schedule with restarts."""
 
     cell_class = cells.SRGRUCell
 
 
 @register
+@documented
 class AdamGRU(RuleGRU):
-    """GRU whose input drive is accelerated as by Adam.
-
-    ```
-    u_t = x_t W + b
-    v_t = momentum v_{t-1} + step_size u_t
-    m_t = beta m_{t-1} + (1 - beta) u_t^2
-    g_t = v_t / sqrt(m_t + epsilon)
-    ```
-
-    g takes the place of `x_t W + b` in `RuleGRU`. States: [h, v, m],
-    v `(batch, 3 units)`, m `(batch, 3 units)`.
-
-    Args:
-        units: positive integer.
-        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
-        step_size: float above 0. Defaults to 0.6.
-        beta: float in [0, 1). Defaults to 0.99.
-        epsilon: float above 0, inside the root. Defaults to 1e-8.
-        relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
-            `True`.
-
-    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-    and errors are those of `RuleGRU`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import AdamGRU
-    >>> tuple(AdamGRU(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), equation 15.
-    """
+    """GRU whose input drive is accelerated as by Adam."""
 
     cell_class = cells.AdamGRUCell
 
 
 @register
+@documented
 class RMSPropGRU(RuleGRU):
-    """GRU whose input drive is scaled as by RMSProp.
-
-    ```
-    u_t = x_t W + b
-    m_t = beta m_{t-1} + (1 - beta) u_t^2
-    g_t = step_size u_t / sqrt(m_t + epsilon)
-    ```
-
-    g takes the place of `x_t W + b` in `RuleGRU`. States: [h, m],
-    m `(batch, 3 units)`.
-
-    Args:
-        units: positive integer.
-        step_size: float above 0. Defaults to 0.6.
-        beta: float in [0, 1). Defaults to 0.9.
-        epsilon: float above 0, inside the root. Defaults to 1e-8.
-
-    Every other argument is that of `keras.layers.GRU`; call arguments, shapes
-    and errors are those of `RuleGRU`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import RMSPropGRU
-    >>> tuple(RMSPropGRU(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), after equation 15.
-    """
+    """GRU whose input drive is scaled as by RMSProp."""
 
     cell_class = cells.RMSPropGRUCell

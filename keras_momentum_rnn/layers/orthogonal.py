@@ -7,6 +7,7 @@ import keras
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.hyperparameters import Hyperparameter
+from keras_momentum_rnn.layers.docstrings import documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -87,7 +88,7 @@ class RuleDTRIV(RuleLayer):
         sequences: tensor `(batch, time, features)`.
         initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
             h and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state is held.
+        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
         training: bool, whether dropout acts and the call counts for `rebase_every`.
 
     Returns:
@@ -183,165 +184,43 @@ class DTRIV(RuleDTRIV):
 
 
 @register
+@documented
 class MomentumDTRIV(RuleDTRIV):
-    """Orthogonal layer whose input drive is a heavy-ball velocity.
-
-    ```
-    v_t = momentum v_{t-1} + step_size (x_t W [+ b])
-    ```
-
-    v takes the place of `x_t W` in `RuleDTRIV`. States: [h, v], v `(batch, units)`.
-
-    Args:
-        units: positive integer.
-        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
-        step_size: float above 0. Defaults to 0.6.
-
-    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import MomentumDTRIV
-    >>> tuple(MomentumDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), section 4.
-    """
+    """Orthogonal layer whose input drive is a heavy-ball velocity."""
 
     cell_class = cells.MomentumDTRIVCell
 
 
 @register
+@documented
 class NAGDTRIV(RuleDTRIV):
-    """Orthogonal layer whose input drive follows Nesterov's momentum schedule.
-
-    ```
-    mu_t = t / (t + 3),  t = 0, 1, ...
-    v_t = mu_t v_{t-1} + step_size (x_t W [+ b])
-    ```
-
-    v takes the place of `x_t W` in `RuleDTRIV`. States: [h, v, t], v `(batch, units)`,
-    t `(batch, 1)`.
-
-    Args:
-        units: positive integer.
-        step_size: float above 0. Defaults to 0.9.
-
-    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import NAGDTRIV
-    >>> tuple(NAGDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), section 2.4.
-    """
+    """Orthogonal layer whose input drive follows Nesterov's momentum schedule."""
 
     cell_class = cells.NAGDTRIVCell
 
 
 @register
+@documented
 class SRDTRIV(RuleDTRIV):
     """Orthogonal layer whose input drive follows Nesterov's schedule with restarts.
 
-    ```
-    mu_t = (t mod F) / ((t mod F) + 3),  t = 0, 1, ...
-    v_t = mu_t v_{t-1} + step_size (x_t W [+ b])
-    ```
-
-    v takes the place of `x_t W` in `RuleDTRIV`. States: [h, v, t], v `(batch, units)`,
-    t `(batch, 1)`. The code released with the paper has this form here, not that of its LSTM.
-
-    Args:
-        units: positive integer.
-        restart_period: positive integer F. Defaults to 40.
-        step_size: float above 0. Defaults to 0.9.
-
-    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import SRDTRIV
-    >>> tuple(SRDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), section 2.4 and appendix C.
+    The code released with the paper has this form here, not that of its LSTM.
     """
 
     cell_class = cells.SRDTRIVCell
 
 
 @register
+@documented
 class AdamDTRIV(RuleDTRIV):
-    """Orthogonal layer whose input drive is accelerated as by Adam.
-
-    ```
-    u_t = x_t W [+ b]
-    v_t = momentum v_{t-1} + step_size u_t
-    m_t = beta m_{t-1} + (1 - beta) u_t^2
-    g_t = v_t / sqrt(m_t + epsilon)
-    ```
-
-    g takes the place of `x_t W` in `RuleDTRIV`. States: [h, v, m], v and m `(batch, units)`.
-
-    Args:
-        units: positive integer.
-        momentum: float, at least 0; a warning from 1 on. Defaults to 0.6.
-        step_size: float above 0. Defaults to 0.6.
-        beta: float in [0, 1). Defaults to 0.99.
-        epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
-            1e-16.
-        relaxed: bool; `False` for the paper's equation 14, see `rules.Adam`. Defaults to
-            `True`.
-
-    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import AdamDTRIV
-    >>> tuple(AdamDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), equation 15 and appendix C.
-    """
+    """Orthogonal layer whose input drive is accelerated as by Adam."""
 
     cell_class = cells.AdamDTRIVCell
 
 
 @register
+@documented
 class RMSPropDTRIV(RuleDTRIV):
-    """Orthogonal layer whose input drive is scaled as by RMSProp.
-
-    ```
-    u_t = x_t W [+ b]
-    m_t = beta m_{t-1} + (1 - beta) u_t^2
-    g_t = step_size u_t / sqrt(m_t + epsilon)
-    ```
-
-    g takes the place of `x_t W` in `RuleDTRIV`. States: [h, m], m `(batch, units)`.
-
-    Args:
-        units: positive integer.
-        step_size: float above 0. Defaults to 0.6.
-        beta: float in [0, 1). Defaults to 0.9.
-        epsilon: float above 0, inside the root. Defaults to 1e-8; the released code has
-            1e-16.
-
-    Every other argument, call arguments, shapes and errors are those of `RuleDTRIV`.
-
-    Example:
-
-    >>> import numpy as np
-    >>> from keras_momentum_rnn import RMSPropDTRIV
-    >>> tuple(RMSPropDTRIV(4)(np.zeros((2, 10, 3), "float32")).shape)
-    (2, 4)
-
-    Reference: Nguyen et al. (2020), after equation 15, and appendix C.
-    """
+    """Orthogonal layer whose input drive is scaled as by RMSProp."""
 
     cell_class = cells.RMSPropDTRIVCell

@@ -15,7 +15,7 @@ SUFFICIENT, SHRINK, TRIALS = 1e-2, 0.8, 60
 
 
 class Solution(NamedTuple):
-    """What conjugate gradients found.
+    """The result of conjugate gradients.
 
     Attributes:
         x: the last iterate.

@@ -252,6 +252,8 @@ class HessianFree(keras.optimizers.Optimizer):
             factor = ops.where(poor, 1 / self.damping_factor, factor)
             unit = np.finfo(keras.backend.standardize_dtype(dtype)).eps
             hidden = ops.abs(promised) <= ROUNDING * unit * ops.abs(before)
+            # At an objective of exactly 0 nothing is left to promise.
+            hidden = hidden | (before == 0)
             hidden = hidden & ops.isfinite(before) & ops.isfinite(after)
             factor = ops.where(hidden, 1.0, factor)
             damping = ops.clip(

@@ -207,7 +207,7 @@ class HessianFreeModel(keras.Model):
         """Return the `Quadratic` of a batch, the outputs, and the values of other variables."""
         variables, theta = self.trainable_variables, values_of(self.trainable_variables)
         rest = list(zip(self._rest(), values_of(self._rest())))
-        again = derivatives.repeated_draws()
+        same_draws = derivatives.repeated_draws()
 
         def evaluated(theta):
             y_pred, loss, scope = self._evaluate(theta, rest, x, y, weights)
@@ -215,7 +215,7 @@ class HessianFreeModel(keras.Model):
             return loss, (y_pred, masks, [scope.get_current_value(v) for v in self._rest()])
 
         def objective(vector):
-            with derivatives.untracked(), again():
+            with derivatives.untracked(), same_draws():
                 return self._evaluate(split(vector, variables), rest, x, y, weights)[1]
 
         value, (y_pred, masks, states), gradient = derivatives.value_and_gradient(
@@ -224,7 +224,7 @@ class HessianFreeModel(keras.Model):
         samples = ops.shape(tree.flatten(x)[0])[0]
         part = first_samples(self.optimizer.curvature_fraction, samples)
         curvature = self._curvature(
-            theta, rest, *tree.map_structure(part, (x, y, weights, masks)), y_pred, again
+            theta, rest, *tree.map_structure(part, (x, y, weights, masks)), y_pred, same_draws
         )
         quadratic = Quadratic(
             theta=flat(theta),
@@ -248,12 +248,12 @@ class HessianFreeModel(keras.Model):
                 loss = self.compute_loss(x, y, y_pred, copied(weights), training=True)
         return y_pred, loss, scope
 
-    def _curvature(self, theta, rest, x, y, weights, masks, like, again):
+    def _curvature(self, theta, rest, x, y, weights, masks, like, same_draws):
         """Return the function from v to (J'HJ + the Hessian of regularizers) v, lists all."""
         pairs = [*zip(self.trainable_variables, theta), *rest]
 
         def outputs_of(theta):
-            with again():
+            with same_draws():
                 return tree.flatten(self._evaluate(theta, rest, x, loss=False)[0])
 
         def loss_of(outputs):
@@ -303,14 +303,14 @@ class HessianFreeModel(keras.Model):
             for layer in layers_of(self):
                 if isinstance(layer, RuleLayer) and takes_native_kernel(layer):
                     layer.use_cudnn = False
-        why = self._what_is_wrong()
+        why = self._derivative_error()
         fused = [layer for layer in layers_of(self) if getattr(layer, "use_cudnn", False)]
         if why and fused:
             before = [layer.use_cudnn for layer in fused]
             for layer in fused:
                 layer.use_cudnn = False
-            still = self._what_is_wrong()
-            if not still:
+            error = self._derivative_error()
+            if not error:
                 names = ", ".join(layer.name for layer in fused)
                 warnings.warn(
                     "A kernel of these layers has no second derivatives, so all are now "
@@ -320,14 +320,14 @@ class HessianFreeModel(keras.Model):
             else:
                 for layer, value in zip(fused, before):
                     layer.use_cudnn = value
-            why = still
+            why = error
         if why:
             raise ValueError(
                 "HessianFree needs second derivatives, and those of this model are wrong or "
                 f"missing: {why}. Does a layer have a gradient by hand, or a kernel of its own?"
             )
 
-    def _what_is_wrong(self):
+    def _derivative_error(self):
         """Return what is wrong with the derivatives, or None."""
         seeds = iter(range(1000))
 
@@ -342,18 +342,18 @@ class HessianFreeModel(keras.Model):
         rest = list(zip(self._rest(), values_of(self._rest())))
         v = [keras.random.normal(t.shape, seed=next(seeds)) for t in theta]
         v = [ops.cast(a, t.dtype) for a, t in zip(v, theta)]
-        again, pushed = derivatives.repeated_draws(), []
+        same_draws, pushed = derivatives.repeated_draws(), []
 
         def outputs_of(theta):
-            with again():
+            with same_draws():
                 return tree.flatten(self._evaluate(theta, rest, x, loss=False)[0])
 
-        def noting(outputs, u):
+        def recorded(outputs, u):
             pushed.extend(u)
             return u
 
         try:
-            back = derivatives.linearized(outputs_of, theta)(v, noting)
+            back = derivatives.linearized(outputs_of, theta)(v, recorded)
         except Exception as error:  # each backend, and each kernel, raises its own
             return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         square = float(sum(ops.sum(ops.square(u)) for u in pushed))

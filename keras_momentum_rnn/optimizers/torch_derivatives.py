@@ -71,11 +71,11 @@ def repeated_draws():
     starts = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
 
     @contextlib.contextmanager
-    def again():
+    def same_draws():
         with torch.random.fork_rng(gpus):
             torch.set_rng_state(start)
             for gpu, state in zip(gpus, starts):
                 torch.cuda.set_rng_state(state, gpu)
             yield
 
-    return again
+    return same_draws

@@ -4,7 +4,10 @@ It commutes with u_t = W x_t + b: filtering [x, 1] and projecting the result by 
 and [x, 1] is the narrower of the two. Step by step, or for all times at once.
 """
 
+from numbers import Real
+
 import keras
+import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.paths.masks import at, compacted, spread_out
@@ -120,9 +123,32 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     return ops.swapaxes(v[:time], 0, 1)
 
 
-def filtered_before(rule):
-    """Return whether a rule is a filter before the loop: its numbers are vectors or learned."""
-    return rule.linear and (rule.learns or not rule.shared)
+def filters_drive(rule):
+    """Return whether a linear rule has numbers that only a filter of the drive can take.
+
+    They are learned, are vectors, or are tensors, which a compiled loop cannot hold.
+    """
+    return rule.linear and (rule.learns or not rule.shared or not has_fixed_step_size(rule))
+
+
+def has_fixed_step_size(rule):
+    """Return whether the step size of a linear rule is a number, the same at every step."""
+    _, s = rule.coefficients(ops.ones((1, 1)) if rule.counts else None)
+    return isinstance(s, (Real, np.ndarray)) and np.ndim(s) == 0
+
+
+def powers_overflow(rule):
+    """Return whether the momentum of a rule, to the power of a chunk's length, overflows.
+
+    Then its filter would multiply infinity by zero.
+    """
+    if rule.scaled:
+        mu, _, _ = rule.scaling
+    elif rule.linear and not rule.counts and not rule.learns:
+        mu, _ = rule.coefficients(None)
+    else:
+        return False
+    return isinstance(mu, Real) and abs(mu) >= float(np.finfo("float32").max) ** (1 / CHUNK)
 
 
 def filtered_by_element(mu, s, u, first):

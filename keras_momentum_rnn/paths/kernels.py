@@ -62,22 +62,19 @@ def computed(cell, weight):
     return ops.cast(weight, cell.compute_dtype)
 
 
-def stock_layers(cell, stateful):
-    """Return the stock layers that a cell needs on a GPU, a dict from their input's width.
+def stock_layers(layer):
+    """Return the stock layers that a built layer needs, a dict from their input's width.
 
     They are Keras's own, which take cuDNN, and must be built before they are called.
     """
-    rule = cell.rule
+    cell = layer.cell
     if keras.config.backend() == "torch" or cell.recurrence_name not in STOCK:
         return {}
+    either = False, True
+    paths = {layer.plan(training=t, slots=s).path for t in either for s in either}
     # The filtered input is as wide as x, and one for the bias; the drive as wide as u.
-    features = cell.kernel.shape[0]
-    filters = rule.linear and rule.shared and features < cell.drive_width
-    widths = [features + 1] if filters else []
-    # In training each gate may have a dropout mask of its own, and then x is not filtered.
-    masks = cell.dropout and getattr(cell, "implementation", 2) == 1
-    if (rule.linear or rule.scaled) and (not filters or stateful or cell.is_half or masks):
-        widths.append(cell.drive_width)
+    of_paths = {"fused": cell.kernel.shape[0] + 1, "drive": cell.drive_width}
+    widths = [width for path, width in of_paths.items() if path in paths]
     if cell.recurrence_name == "lstm":
         # One more column holds c where a sample has ended.
         widths = [width + 1 for width in widths]

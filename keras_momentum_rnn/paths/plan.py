@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from keras import ops
-
+from keras_momentum_rnn.paths.filtered import has_fixed_step_size, powers_overflow
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 from keras_momentum_rnn.rules import Identity
 
@@ -22,7 +20,6 @@ class Plan:
             "native": rule and recurrence in one loop on the CPU, compiled by Numba.
             "fused": the rule filters the input for all times, a fused kernel does the rest.
             "drive": the drive of all times, then a fused kernel.
-            "custom_gradient": rule and recurrence in one loop, its gradient written by hand.
             "filter": the loop over steps with the input filtered, in place of the drive.
             "step": the loop over steps.
             "scripted", "graph_loop": that loop in TorchScript, or in a graph of PyTorch, for
@@ -62,6 +59,7 @@ class Call:
         rule_learns: bool, whether the rule may have weights.
         rule_constant: bool, whether it is linear and has the same numbers at every step.
         rule_extreme: bool, whether its step size is far from 1, see `EXTREME`.
+        rule_overflows: bool, whether powers of its momentum overflow, see `powers_overflow`.
         training: bool, as of the call.
         dropout: None, "input", or "gates" where each gate has a mask of its own.
         recurrent_dropout: bool, whether dropout acts on h in this call.
@@ -89,6 +87,7 @@ class Call:
     rule_learns: bool
     rule_constant: bool
     rule_extreme: bool
+    rule_overflows: bool
     training: bool
     dropout: str | None
     recurrent_dropout: bool
@@ -102,7 +101,7 @@ class Call:
     use_cudnn: bool | str
 
 
-# Outside of these step sizes the squares in a gradient by hand leave the range of a float32.
+# Outside of these step sizes the squares in the gradient of the native kernel leave float32.
 EXTREME = (1e-6, 1e6)
 
 
@@ -134,6 +133,7 @@ def call_of(cell, training, **call):
         rule_constant=rule.linear and not rule.counts,
         rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
         training=bool(training),
+        rule_overflows=powers_overflow(rule),
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
         **call,
@@ -142,24 +142,14 @@ def call_of(cell, training, **call):
 
 def kind_of(rule):
     """Return the kind of a rule, see `Call`."""
-    if rule.linear and step_size_changes(rule):
-        return "other"
-    if rule.linear and rule.shared:
-        return "linear"
-    if rule.linear and not rule.counts:
-        return "elementwise"
     if rule.scaled:
         return "scaled"
-    # A subclass of it may do anything.
-    return "none" if type(rule) is Identity else "other"
-
-
-def step_size_changes(rule):
-    """Return whether the step size of a linear rule, too, depends on the number of the step."""
-    if not rule.counts or rule.learns:
-        return False
-    _, s = rule.coefficients(ops.ones((1, 1)))
-    return len(np.shape(s)) > 0
+    if not rule.linear:
+        # A subclass of `Identity` may do anything.
+        return "none" if type(rule) is Identity else "other"
+    if rule.counts and not (rule.shared and (rule.learns or has_fixed_step_size(rule))):
+        return "other"
+    return "linear" if rule.shared else "elementwise"
 
 
 def choose(call):

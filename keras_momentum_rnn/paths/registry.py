@@ -13,16 +13,16 @@ ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
 # The names of recurrences: `RuleCell.recurrence_name`.
 RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nested_lstm")
 
-
-# Of more numbers, the weights of the native kernel leave the second-level cache.
-NATIVE_WEIGHTS = 2**19
-# Those of a nested memory, as multiples of the square of the units.
-INNER_NUMBERS = {"nested_gru": 9, "nested_lstm": 12}
+# With more weights than these the native kernel is no faster than the backend's own loop. They
+# then leave the second-level cache, which PyTorch's slow loop does not make up for.
+NATIVE_WEIGHTS = {"torch": 2**21, "jax": 2**19, "tensorflow": 2**19}
+# The weights of a nested memory, as multiples of the square of the units.
+MEMORY_WEIGHTS = {"nested_gru": 9, "nested_lstm": 12}
 
 
 def nothing_else(call):
     """Return no further reasons to refuse a call."""
-    return {}
+    return []
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Kernel:
         transforms: bool, whether function transforms of PyTorch can pass through it.
         fused: bool, whether it is a fused kernel of the backend.
         in_steps: bool, whether it is a loop over the cell's own steps.
-        reasons: function from a `Call` to a dict from further reasons to refuse to whether
-            they hold.
+        reasons: function from a `Call` to a list of further reasons to refuse it, pairs of a
+            condition and its words.
     """
 
     path: str
@@ -66,27 +66,26 @@ class Kernel:
     def refusal(self, call):
         """Return the first reason that keeps the kernel from a `Call` there, or None."""
         own_equation = self.recurrences is not None
-        name = "fused kernel" if self.fused else "gradient by hand"
-        no_rule = call.rule_kind == "none"
-        reasons = {
-            f"{call.cell} has no {name}": (
-                own_equation and call.recurrence not in self.recurrences
+        name = "fused kernel" if self.fused else f"{self.path} kernel"
+        unknown_recurrence = own_equation and call.recurrence not in self.recurrences
+        learns = call.rule_learns and not call.rule_constant and self.learned_rules != "all"
+        reasons = [
+            (unknown_recurrence, f"{call.cell} has no {name}"),
+            (
+                own_equation and not call.standard_activations,
+                "fused and native kernels have tanh and sigmoid alone",
             ),
-            "fused kernels and gradients by hand have tanh and sigmoid alone": (
-                own_equation and not call.standard_activations
+            (own_equation and call.recurrent_dropout, "recurrent dropout acts on h"),
+            (call.dtype not in self.dtypes, f"no {name} computes in {call.dtype}"),
+            (call.rule_kind not in self.rule_kinds, misfit(call, self.rule_kinds)),
+            (
+                call.transformed and not self.transforms,
+                "a function transform acts on the call",
             ),
-            "recurrent dropout acts on h": own_equation and call.recurrent_dropout,
-            f"no {name} computes in {call.dtype}": call.dtype not in self.dtypes,
-            "no rule" if no_rule else misfit(call, self.rule_kinds): (
-                call.rule_kind not in self.rule_kinds
-            ),
-            "a function transform acts on the call": call.transformed and not self.transforms,
-            "the rule learns": (
-                call.rule_learns and not call.rule_constant and self.learned_rules != "all"
-            ),
-            **self.reasons(call),
-        }
-        return next((reason for reason, holds in reasons.items() if holds), None)
+            (learns, "the rule learns"),
+            *self.reasons(call),
+        ]
+        return next((reason for holds, reason in reasons if holds), None)
 
     def load(self):
         """Return the function that runs it."""
@@ -96,11 +95,12 @@ class Kernel:
 
 LINEAR = ("linear",)
 LINEAR_OR_SCALED = ("linear", "elementwise", "scaled")
-KNOWN = (*LINEAR_OR_SCALED, "none")
 
 
 def misfit(call, kinds):
     """Return why the rule of a call is none of these kinds."""
+    if call.rule_kind == "none":
+        return "no rule"
     if call.rule_kind == "elementwise":
         return f"{call.rule} has other numbers for each gate or unit"
     if "scaled" in kinds:
@@ -108,28 +108,29 @@ def misfit(call, kinds):
     return f"{call.rule} is not linear in the input"
 
 
+def overflowing(call):
+    """Return the reason why a filter in chunks would make NaN of infinity times zero."""
+    return [(call.rule_overflows, f"powers of the momentum of {call.rule} overflow")]
+
+
 def unfiltered(call):
     """Return the reasons why a rule cannot filter the input in place of the drive."""
-    return {
-        f"{call.cell} does not take its drive from the input alone": not call.drive_from_input,
-        "the slots do not start at zero": call.slots_given or call.stateful,
-        "each gate has a dropout mask of its own": call.dropout == "gates",
-        "the input is as wide as the drive": call.features >= call.drive_width,
-    }
+    return [
+        (
+            not call.drive_from_input,
+            f"{call.cell} does not take its drive from the input alone",
+        ),
+        (call.slots_given or call.stateful, "the slots do not start at zero"),
+        (call.dropout == "gates", "each gate has a dropout mask of its own"),
+        (call.features >= call.drive_width, "the input is as wide as the drive"),
+        *overflowing(call),
+    ]
 
 
 def unbuilt(call):
     """Return the reason why a stock layer was not built for the drive."""
-    return {
-        "its stock layer was not built for slots": (
-            call.slots_given and not call.stateful and call.rule_kind == "linear"
-        )
-    }
-
-
-def extreme(call):
-    """Return the reason why a gradient by hand would leave the range of its dtype."""
-    return {f"the step size of {call.rule} is far from 1": call.rule_extreme}
+    built = call.stateful or not call.slots_given or call.rule_kind != "linear"
+    return [(not built, "its stock layer was not built for slots"), *overflowing(call)]
 
 
 FILTERED = "the rule filters the input for all times, a fused kernel does the rest"
@@ -138,25 +139,27 @@ DRIVEN = "the drive of all times, then a fused kernel"
 
 def unfit(call):
     """Return the reasons why the native kernel would not run, or be slow."""
-    return {
-        "use_cudnn=True": call.use_cudnn is True,
-        f"no native kernel: {call.native_absence}": call.native_absence is not None,
-        "the weights do not fit the CPU cache": (
-            (call.features + call.units) * call.drive_width
-            + INNER_NUMBERS.get(call.recurrence, 0) * call.units**2
-            > NATIVE_WEIGHTS
+    weights = (call.features + call.units) * call.drive_width
+    weights += MEMORY_WEIGHTS.get(call.recurrence, 0) * call.units**2
+    return [
+        (call.use_cudnn is True, "use_cudnn=True"),
+        (call.native_absence is not None, f"no native kernel: {call.native_absence}"),
+        (
+            weights > NATIVE_WEIGHTS[call.backend],
+            "the native kernel is slow for so many weights",
         ),
-        "each gate has a dropout mask of its own": call.dropout == "gates",
-        # A kernel without rows tells it that the input is the drive.
-        "the input has no features": call.features == 0,
-        # JAX pushes no tangent through a gradient by hand, as for `jax.hessian` and `jax.jvp`,
-        # and no exported model of either can hold a function of this process, nor can a
-        # program of XLA, to which Keras may compile inference on TensorFlow.
-        "beside PyTorch the native kernel serves training alone": (
-            call.backend != "torch" and not call.training
+        (call.dropout == "gates", "each gate has a dropout mask of its own"),
+        # To the kernel, weights without rows say that the input is the drive.
+        (call.features == 0, "the input has no features"),
+        # JAX pushes no tangent through a function that it does not know, as for `jax.hessian`
+        # and `jax.jvp`. No exported model of either can hold a function of this process, nor
+        # can a program of XLA, to which Keras may compile inference on TensorFlow.
+        (
+            call.backend != "torch" and not call.training,
+            "beside PyTorch the native kernel serves training alone",
         ),
-        **extreme(call),
-    }
+        (call.rule_extreme, f"the step size of {call.rule} is far from 1"),
+    ]
 
 
 NATIVE = Kernel(
@@ -165,13 +168,12 @@ NATIVE = Kernel(
     "rule and recurrence in one loop, compiled by Numba",
     devices=("cpu",),
     dtypes=("float32",),
-    recurrences=("lstm", "gru", "elman", "modrelu", *INNER_NUMBERS),
-    rule_kinds=KNOWN,
+    recurrences=("lstm", "gru", "elman", "modrelu", *MEMORY_WEIGHTS),
+    rule_kinds=("none", *LINEAR_OR_SCALED),
     learned_rules="constant",
     transforms=False,
     reasons=unfit,
 )
-# Given the drive, a kernel multiplies it by an identity matrix: on a CPU a loop is faster.
 TORCH_FUSED = Kernel(
     "fused",
     "fused:run_on_filtered_input",
@@ -196,6 +198,8 @@ STOCK_FUSED = Kernel(
     fused=True,
     reasons=unfiltered,
 )
+# A fused kernel multiplies what it is given by a matrix: the drive by an identity matrix, which
+# costs little on a GPU. On a CPU the loop over steps is faster.
 TORCH_DRIVEN = Kernel(
     "drive",
     "fused:run_on_drive",
@@ -207,6 +211,7 @@ TORCH_DRIVEN = Kernel(
     learned_rules="constant",
     transforms=False,
     fused=True,
+    reasons=overflowing,
 )
 STOCK_DRIVEN = Kernel(
     "drive",
@@ -220,18 +225,6 @@ STOCK_DRIVEN = Kernel(
     learned_rules="constant",
     fused=True,
     reasons=unbuilt,
-)
-TORCH_GRADIENT = Kernel(
-    "custom_gradient",
-    "torch_gradient:run_with_custom_gradient",
-    "one loop with a gradient by hand",
-    backends=("torch",),
-    dtypes=FLOAT,
-    recurrences=RECURRENCES,
-    rule_kinds=KNOWN,
-    learned_rules="constant",
-    transforms=False,
-    reasons=extreme,
 )
 FILTERING_STEPS = Kernel(
     "filter",
@@ -273,6 +266,5 @@ KERNELS = (
     STOCK_FUSED,
     TORCH_DRIVEN,
     STOCK_DRIVEN,
-    TORCH_GRADIENT,
     FILTERING_STEPS,
 )

@@ -31,9 +31,14 @@ class Identity(Rule):
 
 @register
 class HeavyBall(LinearRule):
-    """Heavy-ball momentum, `v_t = momentum v_{t-1} + step_size u_t`, `g_t = v_t`.
+    """Heavy-ball momentum: the drive is a velocity.
 
-    With `momentum=0, step_size=1` the drive is `u_t` itself: the plain cell.
+    ```
+    v_t = momentum v_{t-1} + step_size u_t
+    g_t = v_t
+    ```
+
+    With `momentum=0, step_size=1` the drive is u_t itself: the plain cell.
 
     Args:
         momentum: float, at least 0. From 1 on the velocity grows without bound, and a
@@ -61,13 +66,21 @@ class HeavyBall(LinearRule):
 
 @register
 class NAG(LinearRule):
-    """Nesterov's schedule, `v_t = mu_t v_{t-1} + step_size u_t`, `mu_t = t / (t + 3)`.
+    """Nesterov's schedule of the momentum.
+
+    ```
+    mu_t = t / (t + 3),  t = 0, 1, ...
+    v_t = mu_t v_{t-1} + step_size u_t
+    g_t = v_t
+    ```
+
+    A masked step does not count. The momentum tends to 1, so on a long sequence of one sign v
+    grows like t.
 
     Args:
         step_size: float above 0. Defaults to 0.9.
 
-    Slots: the velocity v, as wide as the drive, and the step number t = 0, 1, ..., of
-    width 1. The momentum tends to 1, so on a long sequence of one sign v grows like t.
+    Slots: the velocity v, as wide as the drive, and the step number t, of width 1.
 
     Raises:
         ValueError: if `step_size` is out of its range.
@@ -87,7 +100,15 @@ class NAG(LinearRule):
 
 @register
 class ScheduledRestart(LinearRule):
-    """Nesterov's schedule restarted, `mu_t = (t mod F) / ((t mod F) + 3)`, F the period.
+    """Nesterov's schedule restarted, F being the restart period.
+
+    ```
+    mu_t = (t mod F) / ((t mod F) + 3),  t = 0, 1, ...
+    v_t = mu_t v_{t-1} + step_size u_t
+    g_t = v_t
+    ```
+
+    A masked step does not count.
 
     Args:
         restart_period: positive integer up to 2^24, the steps from one restart to the next.
@@ -129,8 +150,13 @@ class ScheduledRestart(LinearRule):
 
 @register
 class Adam(ScaledRule):
-    """Adam, `v_t = momentum v_{t-1} + step_size u_t`, `m_t = beta m_{t-1} + (1 - beta) u_t^2`,
-    `g_t = v_t / sqrt(m_t + epsilon)`.
+    """Adam: a velocity over the root of a running second moment.
+
+    ```
+    v_t = momentum v_{t-1} + step_size u_t
+    m_t = beta m_{t-1} + (1 - beta) u_t^2
+    g_t = v_t / sqrt(m_t + epsilon)
+    ```
 
     With `relaxed=False`, `v_t = momentum v_{t-1} + (1 - momentum) u_t` and
     `g_t = step_size v_t / sqrt(m_t + epsilon)`.
@@ -187,10 +213,12 @@ class Adam(ScaledRule):
 
 @register
 class RMSProp(ScaledRule):
-    """RMSProp, `m_t = beta m_{t-1} + (1 - beta) u_t^2`,
-    `g_t = step_size u_t / sqrt(m_t + epsilon)`.
+    """RMSProp: `Adam` at momentum 0, without its velocity.
 
-    `Adam` at momentum 0, without its velocity.
+    ```
+    m_t = beta m_{t-1} + (1 - beta) u_t^2
+    g_t = step_size u_t / sqrt(m_t + epsilon)
+    ```
 
     Args:
         step_size: float above 0. Defaults to 0.6.
@@ -246,8 +274,10 @@ def get(rule: Rule | dict[str, Any]) -> Rule:
     if isinstance(rule, dict):
         rule = keras.saving.deserialize_keras_object(rule)
     if not isinstance(rule, Rule):
-        name = rule if isinstance(rule, str) else getattr(rule, "__name__", None)
-        hint = f", such as rules.{name}()" if name in NAMED else ""
+        # The name or the class of a rule, or an optimizer of Keras.
+        name = rule if isinstance(rule, str) else getattr(rule, "__name__", type(rule).__name__)
+        meant = [rule_name for rule_name in NAMED if rule_name.lower() == name.lower()]
+        hint = f", such as rules.{meant[0] if meant else 'HeavyBall'}()"
         raise ValueError(
             f"`rule` must be a keras_momentum_rnn.rules.Rule{hint}. Received: rule={rule!r}"
         )

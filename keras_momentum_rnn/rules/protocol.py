@@ -1,7 +1,6 @@
 """The base class of rules, and the two kinds that have fast paths."""
 
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -11,13 +10,6 @@ from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.second_moment import update_second_moment
 
 register = keras.saving.register_keras_serializable(package="keras_momentum_rnn")
-
-# The protocol's former names, and those of today.
-FORMER_NAMES = {
-    "slot_sizes": "slots",
-    "factors": "update_factored",
-    "count": "advance_counter",
-}
 
 
 class Rule:
@@ -53,18 +45,6 @@ class Rule:
     """
 
     hyperparameters: ClassVar[dict] = {}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        for former, name in FORMER_NAMES.items():
-            if former in vars(cls):
-                setattr(cls, name, named_slots if name == "slots" else vars(cls)[former])
-                warnings.warn(
-                    f"{cls.__name__}.{former} is now called `{name}`; see the docstring of "
-                    "keras_momentum_rnn.rules.Rule",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
 
     def slots(self, width: int) -> dict[str, int]:
         """Return the slots of a drive of `width` numbers: a dict from names to widths."""
@@ -138,11 +118,6 @@ class Rule:
         """Whether the rule may have weights: whether its class has a `build`."""
         cls = type(self)
         return cls.build is not Rule.build or cls.build_for is not Rule.build_for
-
-
-def named_slots(self, width):
-    """Name the slots of a rule that has the former `slot_sizes`, a list of widths."""
-    return {f"slot {i}": size for i, size in enumerate(self.slot_sizes(width))}
 
 
 def refuse_another_step(cls, base, instead, names=("update", "update_factored", "slots")):

@@ -8,36 +8,66 @@ import keras_tuner
 from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.annotations import Layers
-from keras_momentum_rnn.tuning.values import LOGIT, SEARCHED, coded
-from papers.tasks.recipes import RECIPES
+from keras_momentum_rnn.tuning.values import LOGIT, coded
 
-# The tasks of Nguyen et al. (2020), each with its name among the recipes and, for copying, the
-# number of blanks.
-TASKS = {
-    "mnist": ("mnist", None),
-    "pmnist": ("pmnist", None),
-    "timit": ("timit", None),
-    "ptb": ("words", None),
-    "copying_1k": ("copying", 1000),
-    "copying_2k": ("copying", 2000),
-    "adding": ("adding", None),
+# What Nguyen et al. (2020) found by grid search, Tables 7 to 10, by task. K is rebase_every,
+# and its infinity None.
+PAPER_SETTINGS = {
+    "mnist": [
+        {"layer": "MomentumLSTM", "momentum": 0.6, "step_size": 0.6},
+        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 0.6, "beta": 0.1},
+        {"layer": "RMSPropLSTM", "step_size": 0.6, "beta": 0.9},
+        {"layer": "RMSPropLSTM", "step_size": 0.6, "beta": 0.99},
+        {"layer": "SRLSTM", "restart_period": 2, "step_size": 1.0},
+    ],
+    "pmnist": [
+        {"layer": "MomentumLSTM", "momentum": 0.6, "step_size": 1.0},
+        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 1.0, "beta": 0.01},
+        {"layer": "RMSPropLSTM", "step_size": 1.0, "beta": 0.01},
+        {"layer": "SRLSTM", "restart_period": 40, "step_size": 0.9},
+        {"layer": "SRLSTM", "restart_period": 6, "step_size": 0.01},
+        {"layer": "MomentumDTRIV", "momentum": 0.6, "step_size": 0.9, "rebase_every": 1},
+        {"layer": "MomentumDTRIV", "momentum": 0.3, "step_size": 0.3, "rebase_every": None},
+        {
+            "layer": "AdamDTRIV",
+            "momentum": 0.3,
+            "step_size": 0.3,
+            "beta": 0.8,
+            "rebase_every": None,
+        },
+        {"layer": "RMSPropDTRIV", "step_size": 0.3, "beta": 0.9, "rebase_every": None},
+        {"layer": "SRDTRIV", "restart_period": 2, "step_size": 0.3, "rebase_every": None},
+    ],
+    "timit": [
+        {"layer": "MomentumLSTM", "momentum": 0.3, "step_size": 0.1},
+        {"layer": "AdamLSTM", "momentum": 0.3, "step_size": 0.1, "beta": 0.999},
+        {"layer": "RMSPropLSTM", "step_size": 0.1, "beta": 0.999},
+        {"layer": "SRLSTM", "restart_period": 2, "step_size": 0.1},
+        {"layer": "MomentumDTRIV", "momentum": 0.3, "step_size": 0.1, "rebase_every": None},
+    ],
+    "ptb": [
+        {"layer": "MomentumLSTM", "momentum": 0.0, "step_size": 0.6},
+        {"layer": "SRLSTM", "restart_period": 2, "step_size": 0.6},
+    ],
+    "copying_1k": [
+        {"layer": "MomentumLSTM", "momentum": 0.6, "step_size": 0.9},
+        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999},
+        {"layer": "RMSPropLSTM", "step_size": 2.0, "beta": 0.999},
+        {"layer": "SRLSTM", "restart_period": 100, "step_size": 0.9},
+    ],
+    "copying_2k": [
+        {"layer": "MomentumLSTM", "momentum": 0.9, "step_size": 2.0},
+        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999},
+        {"layer": "RMSPropLSTM", "step_size": 2.0, "beta": 0.999},
+        {"layer": "SRLSTM", "restart_period": 100, "step_size": 0.9},
+    ],
+    "adding": [
+        {"layer": "MomentumLSTM", "momentum": 0.9, "step_size": 2.0},
+        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999},
+        {"layer": "RMSPropLSTM", "step_size": 2.0, "beta": 0.999},
+        {"layer": "SRLSTM", "restart_period": 100, "step_size": 0.9},
+    ],
 }
-
-
-def published_numbers(task, blanks):
-    """Return what the paper found by grid search on a task: by layer a list of dicts."""
-    found = {}
-    for row in RECIPES:
-        numbers = {n: value for n, value in row.arguments.items() if n in SEARCHED}
-        if (row.task, row.options.get("blanks")) == (task, blanks) and "step_size" in numbers:
-            trials = found.setdefault(row.layer_name, [])
-            if numbers not in trials:
-                trials.append(numbers)
-    return found
-
-
-# Tables 7 to 10, by task and layer. K is rebase_every, and its infinity None.
-PAPER_SETTINGS = {name: published_numbers(*task) for name, task in TASKS.items()}
 
 
 def paper_trials(layers: Layers, tasks: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -72,7 +102,7 @@ def paper_trials(layers: Layers, tasks: Sequence[str] | None = None) -> list[dic
             )
         for layer in layers:
             name = layer if isinstance(layer, str) else layer.__name__
-            trials += [{"layer": name, **n} for n in PAPER_SETTINGS[task].get(name, [])]
+            trials += [dict(trial) for trial in PAPER_SETTINGS[task] if trial["layer"] == name]
     return [trial for i, trial in enumerate(trials) if trial not in trials[:i]]
 
 

@@ -107,6 +107,18 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         for prefix in self.prefixes:
             suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, prefix, **arguments)
 
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor: a search goes on with the same alone."""
+        return {
+            "input_shape": self.input_shape,
+            "head": self.head,
+            "task": self.task,
+            "sequence": self.sequence,
+            "layers": self.layers,
+            **self.specs,
+            **self.arguments,
+        }
+
     @property
     def prefixes(self) -> list[str]:
         """The prefixes of the layers' hyperparameters, as many as the largest depth."""

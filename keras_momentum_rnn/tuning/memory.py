@@ -12,7 +12,7 @@ def freed_graphs():
     There Keras's optimizers sum the gradients over the replicas, by an operation with a
     gradient of its own, even where there is one replica. TensorFlow keeps such gradients, and
     with each the graph that it is in, for ever: about 10 MB for each small LSTM. A sum over one
-    is that one.
+    is that one. `test_models_and_graphs_of_earlier_trials_are_freed` holds it.
     """
     if keras.config.backend() != "tensorflow":
         yield

@@ -1,9 +1,12 @@
-"""keras-tuner's oracles, which start with given trials and report those that end."""
+"""keras-tuner's oracles, which start with given trials and go on where they were."""
 
+import contextlib
 import itertools
+import threading
 
 import keras_tuner
 
+from keras_momentum_rnn.tuning.executions import stop_if_of_machine
 from keras_momentum_rnn.tuning.first_trials import completed
 
 
@@ -12,11 +15,13 @@ class Oracle:
 
     `first` holds trials to start with. They replace the values, not the trial, that the
     oracle would have begun with, so that its own accounts (Hyperband's brackets) stay whole.
-    `on_end` is called with each trial that has ended, in the process that chooses them.
+    `on_change` is called with each trial that begins, gets a score or ends, in the process that
+    chooses them. `error` is one that ended a call of a worker.
     """
 
     first = ()
-    on_end = None
+    on_change = None
+    error = None
 
     def populate_space(self, trial_id):
         response = super().populate_space(trial_id)
@@ -28,10 +33,48 @@ class Oracle:
         return response
 
     @keras_tuner.synchronized
+    def create_trial(self, tuner_id):
+        with self.noting_errors():
+            self.tuner_ids.add(tuner_id)  # keras-tuner leaves out who goes on with a trial
+            trial = super().create_trial(tuner_id)
+            # Of workers that did not come back since the chief was started again, which would
+            # wait for them: `test_a_trial_whose_worker_does_not_come_back_is_given_to_another`.
+            left = self.ongoing_trials.keys() - self.tuner_ids - {tuner_id}
+            if trial.status in ("STOPPED", "IDLE") and left:
+                self.tuner_ids.add(tuner_id)
+                trial = self.ongoing_trials[tuner_id] = self.ongoing_trials.pop(min(left))
+            if trial.status == "RUNNING":
+                self.on_change(trial)
+            return trial
+
+    @keras_tuner.synchronized
+    def update_trial(self, trial_id, metrics, step=0):
+        if trial_id in self.end_order:
+            return self.trials[trial_id]
+        with self.noting_errors():
+            trial = super().update_trial(trial_id, metrics, step)
+            # Or a chief that is started again lacks the score:
+            # `test_a_worker_goes_on_with_its_trial_though_the_chief_was_started_again`.
+            self.on_change(trial)
+            return trial
+
+    @keras_tuner.synchronized
     def end_trial(self, trial):
-        super().end_trial(trial)
-        if self.on_end is not None:
-            self.on_end(self.trials[trial.trial_id])
+        if trial.trial_id in self.end_order:
+            return  # another worker was given it, too, and was quicker
+        with self.noting_errors():
+            super().end_trial(trial)
+            self.on_change(self.trials[trial.trial_id])
+
+    @contextlib.contextmanager
+    def noting_errors(self):
+        try:
+            yield
+        except Exception as error:
+            if threading.current_thread() is not threading.main_thread():
+                self.error = error
+            stop_if_of_machine(error)  # which keras-tuner would take for the trial's
+            raise
 
 
 def is_new(values):
@@ -51,7 +94,8 @@ class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
     """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
 
     keras-tuner does not save the numbers that it starts its search of the model from, so after
-    an interruption it would draw other trials.
+    an interruption it would draw other trials:
+    `test_an_interrupted_search_tries_what_a_whole_one_tries`.
     """
 
     def populate_space(self, trial_id):
@@ -62,12 +106,8 @@ class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
             objective=self.objective,
             max_trials=self.max_trials,
             num_initial_points=self.num_initial_points,
-            alpha=self.alpha,
-            beta=self.beta,
             seed=self.seed + len(self.trials),
             hyperparameters=self.get_space(),
-            allow_new_entries=self.allow_new_entries,
-            tune_new_entries=self.tune_new_entries,
         )
         fresh.trials, fresh.ongoing_trials = self.trials, self.ongoing_trials
         return fresh.populate_space(trial_id)
@@ -81,7 +121,7 @@ class GridSearch(Oracle, keras_tuner.oracles.GridSearchOracle):
     """keras-tuner's grid in a fixed order: the n-th trial is the n-th point.
 
     keras-tuner goes from each trial to the next by a list that it does not save, and after an
-    interruption ends at once or raises.
+    interruption ends at once or raises: the same test holds it.
     """
 
     def populate_space(self, trial_id):
@@ -98,35 +138,35 @@ ORACLES = {
 }
 
 
-def make(strategy, *, max_trials, max_epochs, first, space, **arguments):
+def make(strategy, max_trials, epochs, seed, objective):
     """Return the oracle of a strategy.
 
     Args:
         strategy: a key of `ORACLES`.
         max_trials: positive integer, or `None` where the strategy ends by itself.
-        max_epochs: positive integer, the epochs of a trial that goes all the way.
-        first: list of dicts, trials to start with.
-        space: the search space, against which `first` is checked.
-        **arguments: those of every oracle.
+        epochs: positive integer, the epochs of a trial that goes all the way.
+        seed: non-negative integer.
+        objective: name of a metric, or `keras_tuner.Objective`.
     """
-    own = {"max_epochs": max_epochs} if strategy == "hyperband" else {"max_trials": max_trials}
+    own = {"max_epochs": epochs} if strategy == "hyperband" else {"max_trials": max_trials}
     if strategy == "bayesian":
         # keras-tuner draws three trials at random for each hyperparameter, most of a search.
         own["num_initial_points"] = max(3, max_trials // 3)
-    # A failed trial does not stop the search; an error of the search itself does.
-    oracle = ORACLES[strategy](**own, **arguments, max_consecutive_failed_trials=10**9)
-    for trial in first:
-        completed(trial, space)
-    oracle.first = first
-    return oracle
+    return ORACLES[strategy](
+        **own,
+        objective=objective,
+        seed=seed + 1,  # keras-tuner takes 0 for no seed
+        # A failed trial does not stop the search; an error of the machine does.
+        max_consecutive_failed_trials=10**9,
+    )
 
 
-def count(strategy, oracle):
-    """Return how many trials a search will have, `None` where Hyperband decides."""
-    if strategy == "grid":
+def count(oracle):
+    """Return how many trials a search will have, or "?" where Hyperband decides."""
+    if isinstance(oracle, GridSearch):
         points = grid(oracle.get_space().space)
         return sum(1 for _ in itertools.islice(points, oracle.max_trials))
-    return oracle.max_trials
+    return oracle.max_trials or "?"
 
 
 def grid(space, values=None):

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from keras_momentum_rnn.atomic_files import check_model_file, replaced, write_json
 from keras_momentum_rnn.tuning import state
+from keras_momentum_rnn.tuning.executions import read_record
 from keras_momentum_rnn.tuning.values import LOGIT, plain, readable
 
 
@@ -32,7 +33,7 @@ class Row:
         parameters: number of the model's weights, or `None`.
         epochs: list, the epochs of each execution.
         seconds: the time of all executions.
-        error: the last line of the error of a failed trial, or `None`.
+        error: type and message of the error of a failed trial, or `None`.
     """
 
     trial: str
@@ -73,7 +74,7 @@ class Row:
 
 def row_of(trial, folder):
     """Return the row of a trial of keras-tuner, whose record is in `folder`."""
-    record = state.read_record(folder)
+    record = read_record(folder)
     executions = record["executions"]
     space, values = trial.hyperparameters.space, trial.hyperparameters.values
     # In the order of the space, which the wire does not keep for the values.
@@ -97,8 +98,7 @@ def row_of(trial, folder):
         row.score = statistics.fmean(row.scores or [trial.score])
         row.spread = statistics.stdev(row.scores) if len(row.scores) > 1 else 0.0
     else:
-        message = record["error"] or trial.message or "no message"
-        row.error = message.strip().splitlines()[-1]
+        row.error = record["error"] or (trial.message or "no message").splitlines()[-1]
     return row
 
 
@@ -119,14 +119,13 @@ def load_results(directory: Path | str) -> "Results":
         ...
     ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
     """
-    directory, stored = Path(directory), state.load(directory)
-    with state.whole(directory):
-        trials = {trial.trial_id: trial for trial in state.trials_of(stored)}
-        ended = sorted(stored["oracle"]["end_order"] if trials else [], key=int)
-        rows = [row_of(trials[n], directory / state.PROJECT / f"trial_{n}") for n in ended]
-        settings = stored["settings"]
-        objective = keras_tuner.Objective(*settings["objective"])
-        return Results(directory, rows, objective, settings)
+    directory = Path(directory)
+    stored = state.load(directory)
+    trials = {trial.trial_id: trial for trial in state.trials_of(stored)}
+    ended = sorted(stored["oracle"]["end_order"] if trials else [], key=int)
+    rows = [row_of(trials[n], directory / state.PROJECT / f"trial_{n}") for n in ended]
+    settings = stored["settings"]
+    return Results(directory, rows, keras_tuner.Objective(*settings["objective"]), settings)
 
 
 class Results:
@@ -223,7 +222,7 @@ class Results:
                 "keras": keras.__version__,
                 "keras_tuner": keras_tuner.__version__,
             },
-            "settings": {k: v for k, v in self.settings.items() if k != "space"},
+            "settings": {k: v for k, v in self.settings.items() if k not in ("space", "model")},
             "best": self.best and self.best.trial,
             "trials": [asdict(row) for row in self.rows],
         }

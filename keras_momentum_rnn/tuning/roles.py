@@ -1,43 +1,61 @@
 """Which part this process has in a search: the only one, the chief or a worker."""
 
 import contextlib
+import functools
 import os
 import socket
+import sys
+import threading
+import time
+
+import keras_tuner
+
+from keras_momentum_rnn.tuning import state
+
+IP, PORT, ID = "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT", "KERASTUNER_TUNER_ID"
+# Seconds that a worker waits for a chief, as long as keras-tuner lets a call wait.
+PATIENCE = 3600
 
 
 def role():
-    """Return what keras-tuner's variables make of this process: single, chief or worker."""
-    if "KERASTUNER_ORACLE_IP" not in os.environ:
+    """Return what keras-tuner's variables make of this process: single, chief or worker.
+
+    Raises:
+        ValueError: if a variable is missing or wrong, or the chief's address is in use.
+    """
+    if IP not in os.environ:
         return "single"
-    return "chief" if "chief" in tuner_id() else "worker"
+    for name in (PORT, ID):
+        if not os.environ.get(name):
+            raise ValueError(f"`{IP}` is set, so `{name}` must be set, too. Received: nothing")
+    ip, port = os.environ[IP], os.environ[PORT]
+    if not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise ValueError(f"`{PORT}` must be an integer from 1 to 65535. Received: {port!r}")
+    try:
+        family = socket.getaddrinfo(*address())[0][0]
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"`{IP}` must be the chief's address. Received: {ip!r}") from error
+    if "chief" not in tuner_id():
+        return "worker"
+    try:
+        # gRPC shares ports: a second chief would start without an error, and get trials of
+        # the first one's search: `test_a_port_where_another_chief_listens_is_refused`.
+        socket.create_server(address(), family=family).close()
+    except OSError as error:
+        raise ValueError(
+            f"`{IP}` must be an address of the chief's machine and `{PORT}` a port of this "
+            f"search alone. Received: {ip}:{port} ({error.strerror})"
+        ) from error
+    return "chief"
 
 
 def tuner_id():
     """Return the name that keras-tuner gives to this process."""
-    return os.environ.get("KERASTUNER_TUNER_ID", "tuner0")
+    return os.environ.get(ID, "tuner0")
 
 
-def check_address():
-    """Refuse an address where a chief listens already.
-
-    gRPC shares ports: a second chief would start without an error, and the trials of one
-    search would be reported to the other.
-
-    Raises:
-        ValueError: if something answers there.
-    """
-    ip, port = os.environ["KERASTUNER_ORACLE_IP"], os.environ["KERASTUNER_ORACLE_PORT"]
-    if listens(ip, int(port)):
-        raise ValueError(
-            "Give each search a port of its own in `KERASTUNER_ORACLE_PORT`; another process "
-            f"listens on this one. Received: {ip}:{port}"
-        )
-
-
-def listens(ip, port):
-    with socket.socket() as attempt:
-        attempt.settimeout(1)
-        return attempt.connect_ex((ip, port)) == 0
+def address():
+    return os.environ[IP], int(os.environ[PORT])
 
 
 @contextlib.contextmanager
@@ -45,3 +63,109 @@ def quiet():
     """Drop what is printed: keras-tuner prints a line for every condition that it sends."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         yield
+
+
+def serve(tuner):
+    """Answer the workers until all trials have ended.
+
+    An error in a call of a worker, such as a full disk, would end that call alone, and leave
+    keras-tuner's lock closed for ever. Here it ends the chief:
+    `test_an_error_in_the_call_of_a_worker_ends_the_chief`.
+    """
+    oracle = tuner.oracle
+
+    def search():
+        try:
+            tuner.search(verbose=0)
+        except BaseException as error:
+            oracle.error = error
+
+    with quiet():
+        server = threading.Thread(target=search, daemon=True)
+        server.start()
+        while server.is_alive() and oracle.error is None:
+            server.join(0.2)
+    if oracle.error is not None:
+        raise oracle.error
+
+
+def work(make_tuner, directory, settings, fit):
+    """Train the trials that the chief gives, and end the process."""
+    import grpc
+
+    await_chief()
+    if not (directory / "search.json").exists():
+        raise ValueError(
+            "`directory` must be that of the chief, on a disk that both see. "
+            f"Received: directory={str(directory)!r}"
+        )
+    stored = state.same(directory, settings)
+    try:
+        with quiet():
+            tuner = make_tuner()
+            tuner.oracle = Line(tuner.oracle, stored["id"], directory)
+            tuner.check = tuner.oracle.check
+            tuner.check()
+            tuner.search(**fit)
+    except grpc.RpcError as error:
+        raise RuntimeError(
+            f"{tuner_id()} ends: the chief at {':'.join(map(str, address()))} does not answer "
+            "or ended with an error. Start the chief again, then this worker."
+        ) from error
+    sys.exit(0)
+
+
+def await_chief():
+    """Wait until the chief listens, and say so."""
+    ip, port = address()
+    end, told = time.monotonic() + PATIENCE, False
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection((ip, port), timeout=1):
+            return
+        if not told:
+            print(f"{tuner_id()} waits for the chief at {ip}:{port}", file=sys.stderr)
+        told = True
+        if time.monotonic() > end:
+            raise TimeoutError(f"No chief answered at {ip}:{port} for {PATIENCE} seconds")
+        time.sleep(1)
+
+
+class Line:
+    """A worker's line to its chief: a call that the chief's end cut off is made to the next.
+
+    Or the worker would end, and its trial be lost:
+    `test_a_call_that_the_end_of_the_chief_cut_off_is_made_again`.
+
+    Args:
+        client: `OracleClient` of keras-tuner.
+        search: name of the search, from its search.json.
+        directory: that of `tune`.
+    """
+
+    def __init__(self, client, search, directory):
+        self.client, self.search, self.directory = client, search, directory
+
+    def __getattr__(self, name):
+        found = getattr(self.client, name)
+        return functools.partial(self.call, found) if callable(found) else found
+
+    def call(self, function, *args, **kwargs):
+        import grpc
+
+        while True:
+            try:
+                return function(*args, **kwargs)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise
+            self.check()
+
+    def check(self):
+        """Wait for the chief, and refuse one that serves another search."""
+        await_chief()
+        space = self.call(self.client.get_space).space
+        if self.search not in [hp.value for hp in space if hp.name == state.ID]:
+            raise keras_tuner.errors.FatalValueError(
+                f"Give each search a port of its own in `{PORT}`. The chief at this one serves "
+                f"another search than directory={str(self.directory)!r}"
+            )

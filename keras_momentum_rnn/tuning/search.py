@@ -1,9 +1,7 @@
-"""The search: keras-tuner's tuners with what a long search needs around them."""
+"""The search: keras-tuner's tuner with what a long search needs around it."""
 
-import contextlib
-import copy
 import functools
-import json
+import io
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -16,69 +14,13 @@ import keras_tuner
 
 from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.checks import checked_choice, checked_count
-from keras_momentum_rnn.tuning import oracles, state
-from keras_momentum_rnn.tuning.data_digests import digests
-from keras_momentum_rnn.tuning.executions import Executions
+from keras_momentum_rnn.tuning import oracles, roles, state
+from keras_momentum_rnn.tuning.executions import Executions, Tuner, one_line
+from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.results import Results, load_results, row_of
-from keras_momentum_rnn.tuning.roles import check_address, quiet, role, tuner_id
+from keras_momentum_rnn.tuning.settings import settings_of
 
 MAX_TRIALS = 20
-# Arguments of `fit` of these types, such as `batch_size`, are the same in all trials.
-PLAIN = (bool, int, float, str)
-
-
-class Tuner:
-    """Mixin of a tuner of keras-tuner: records each trial."""
-
-    def on_trial_begin(self, trial):
-        super().on_trial_begin(trial)
-        self.hypermodel.begin(self.get_trial_dir(trial.trial_id))
-
-    def on_trial_end(self, trial):
-        # The wire to the chief leaves the message out.
-        self.hypermodel.end(trial.message)
-        super().on_trial_end(trial)
-
-
-class PlainTuner(Tuner, keras_tuner.Tuner):
-    """RandomSearch, BayesianOptimization and GridSearch, which differ only in the oracle."""
-
-
-class HyperbandTuner(Tuner, keras_tuner.Hyperband):
-    """Hyperband, which also continues training from an earlier trial's weights."""
-
-    def __init__(self, oracle, **kwargs):
-        # Hyperband's own constructor makes an oracle, and nothing else.
-        keras_tuner.Tuner.__init__(self, oracle=oracle, **kwargs)
-
-    def run_trial(self, trial, *args, **kwargs):
-        earlier = trial.hyperparameters.values.get("tuner/trial_id")
-        if earlier and (why := self.unreadable(earlier)):
-            warnings.warn(f"{why} So trial {trial.trial_id} starts again.", stacklevel=2)
-            trial = from_its_beginning(trial)
-        return super().run_trial(trial, *args, **kwargs)
-
-    def load_model(self, trial):
-        # Not by the weights that the trial began with: they may be lost, its own stay.
-        return super().load_model(from_its_beginning(trial))
-
-    def unreadable(self, trial_id):
-        """Return why no trial can continue from a trial's weights, or an empty text."""
-        folder = Path(self.get_trial_dir(trial_id))
-        try:
-            json.loads((folder / "build_config.json").read_text(encoding="utf-8"))
-            self.load_model(self.oracle.get_trial(trial_id))
-        except Exception as error:  # a damaged file raises what it likes
-            return f"{folder} has no complete weights: {one_line(error)}."
-        return ""
-
-
-def from_its_beginning(trial):
-    """Return a copy of a trial that continues no other trial."""
-    trial = copy.deepcopy(trial)
-    if trial.hyperparameters.values.pop("tuner/trial_id", None) is not None:
-        trial.hyperparameters.values["tuner/initial_epoch"] = 0
-    return trial
 
 
 def tune(
@@ -103,8 +45,9 @@ def tune(
 
     Prints a line for each trial that ends, with the best score so far. If a search is
     interrupted, repeat the call: it keeps the finished trials and runs the interrupted one
-    again. A failed trial (NaN loss, out of memory) is recorded as failed, and the search
-    continues. So is a trial whose process was killed three times.
+    again. A failed trial (NaN loss, out of memory, or killed three times) is recorded as
+    failed, and the search continues. An error of the machine (any `OSError`, such as a full
+    disk) stops the search and leaves the trial unrecorded.
 
     `directory` receives results.csv and results.json (all trials), best.keras (the best epoch
     of the best trial), search.json, from which a search resumes, and keras-tuner's own files in
@@ -119,9 +62,10 @@ def tune(
             that returns a compiled model.
         x: training data, as for `model.fit`.
         y: the targets, as for `model.fit`.
-        directory: path of the search. It must be new, empty, or hold the same search, of the
-            same data, with the same numbers for `fit`. Data in arrays are compared; datasets
-            and generators are not.
+        directory: path of the search. It must be new, empty, or hold the same search. Compared
+            are the arguments, data in arrays, the search space, the numbers of callbacks, the
+            config of the model at the default hyperparameters and, if it has `get_config`, of
+            the hypermodel. Datasets, generators and the code of functions are not.
         strategy: `"random"`, `"hyperband"`, `"bayesian"` or `"grid"`. Defaults to `"random"`.
             A grid has the choices of every list, and ten values of every interval.
         max_trials: positive integer. Raise it to continue a finished search. Defaults to 20;
@@ -146,7 +90,8 @@ def tune(
 
     Raises:
         ValueError: if an argument is out of its range, or `directory` holds another search or
-            one of other data.
+            one that another process runs.
+        OSError: if the machine fails in a trial. Repeat the call to resume.
         RuntimeError: if every trial failed. The files are still written.
 
     Example:
@@ -167,102 +112,79 @@ def tune(
     Reference: Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter
     Optimization"; Nguyen et al. (2020), who searched a grid.
     """
-    objective = checked_objective(objective, hypermodel)
-    watched = Executions(hypermodel, objective, seed)
-    check(strategy, max_trials, epochs, executions, patience, seed, first, objective, fit)
+    check(strategy, max_trials, epochs, executions, patience, seed, first, fit)
     if strategy in ("random", "bayesian"):
         max_trials = max_trials or MAX_TRIALS
-    callbacks = fit.get("callbacks") or []  # Keras takes None, and one for a list
-    one = isinstance(callbacks, keras.callbacks.Callback)
-    fit["callbacks"] = [callbacks] if one else [*callbacks]
-    if patience is not None:
-        stop = keras.callbacks.EarlyStopping(
-            monitor=objective.name, mode=objective.direction, patience=patience
+    if objective is None:
+        objective = getattr(hypermodel, "objective", "val_loss")
+    if not isinstance(objective, (str, keras_tuner.Objective)):
+        raise ValueError(
+            "`objective` must be the name of a metric or a keras_tuner.Objective. "
+            f"Received: objective={objective!r}"
         )
-        fit["callbacks"].append(stop)
-    hp = keras_tuner.HyperParameters()
-    watched.build(hp)
-    settings = {
-        **{name: value for name, value in fit.items() if isinstance(value, PLAIN)},
-        "strategy": strategy,
-        "seed": seed,
-        "epochs": epochs,
-        "executions": executions,
-        "patience": patience,
-        "objective": [objective.name, objective.direction],
-        "first": [dict(trial) for trial in first],
-        "space": hp.get_config()["space"],
-    }
-    settings = json.loads(json.dumps(settings))
-    oracle = oracles.make(
-        strategy,
+    oracle = oracles.make(strategy, max_trials, epochs, seed, objective)
+    objective = checked_objective(oracle.objective, fit)
+    hp, watched = keras_tuner.HyperParameters(), Executions(hypermodel, objective, seed)
+    model = watched.build(hp)
+    oracle.first = [dict(trial) for trial in first]
+    for trial in oracle.first:
+        completed(trial, hp.space)
+    directory, part = Path(directory), roles.role()
+    fit = {"x": x, "y": y, "epochs": epochs, **fit}
+    fit["callbacks"] = callbacks_of(fit.get("callbacks"), patience, objective)
+    settings = settings_of(
+        hypermodel,
+        model,
+        **fit,
+        strategy=strategy,
+        seed=seed,
+        executions=executions,
         objective=objective,
-        # keras-tuner takes 0 for no seed.
-        seed=seed + 1,
-        max_trials=max_trials,
-        max_epochs=epochs,
-        first=settings["first"],
-        space=hp.space,
+        first=oracle.first,
+        space=hp.get_config()["space"],
     )
-    tuner_class = HyperbandTuner if strategy == "hyperband" else PlainTuner
     make_tuner = functools.partial(
-        tuner_class,
+        Tuner,
         oracle=oracle,
         hypermodel=watched,
         executions_per_trial=executions,
         directory=directory,
         project_name=state.PROJECT,
     )
-    directory, part = Path(directory), role()
-    fit = {"x": x, "y": y, "epochs": epochs, "verbose": 0, **fit}
     # keras-tuner would go on from its own state if it found this file.
-    (directory / state.PROJECT / f"{tuner_id()}.json").unlink(missing_ok=True)
+    (directory / state.PROJECT / f"{roles.tuner_id()}.json").unlink(missing_ok=True)
+    fit["verbose"] = 0
     if part == "worker":
-        with quiet():
-            tuner = make_tuner()
-            check_chief(tuner.oracle, directory)
-            tuner.search(**fit)
-        sys.exit(0)
-    if part == "chief":
-        check_address()
-    stored = state.claim(directory, settings, digests(fit), overwrite)
-    out = sys.stdout if verbose else None
-    with quiet() if part == "chief" else contextlib.nullcontext():
+        roles.work(make_tuner, directory, settings, fit)
+    with state.claimed(directory, settings, overwrite) as stored:
         tuner = make_tuner()
-        state.restore(oracle, stored, directory)
-        oracle.on_end = ended(tuner, stored, oracles.count(strategy, oracle), out)
+        state.restore(oracle, stored)
+        oracle.on_change = reports(tuner, stored, sys.stdout if verbose else io.StringIO())
         try:
             # A chief trains nothing; it takes no data.
-            tuner.search(**({"verbose": 0} if part == "chief" else fit))
+            roles.serve(tuner) if part == "chief" else tuner.search(**fit)
         except KeyboardInterrupt:
-            watched.forgive()
-            raise
-    return finish(tuner)
+            done = f"{len(oracle.end_order)} of {oracles.count(oracle)} trials done"
+            raise KeyboardInterrupt(f"{done}; repeat the call to resume") from None
+        return finish(tuner)
 
 
-def ended(tuner, stored, total, file):
-    """Return a function that saves the search when a trial ends, and prints it to `file`."""
-    oracle = tuner.oracle
+def reports(tuner, stored, file):
+    """Return a function that saves the search when a trial begins or ends, and says so."""
+    oracle, directory = tuner.oracle, Path(tuner.directory)
+    total = oracles.count(oracle)
+    if oracle.end_order:
+        print(f"Resuming: {len(oracle.end_order)} of {total} trials done", file=file)
 
-    def on_end(trial):
-        state.save(Path(tuner.directory), stored, oracle)
-        if file is not None:
-            row = row_of(trial, tuner.get_trial_dir(trial.trial_id))
+    def on_change(trial):
+        state.save(directory, stored, oracle)
+        if trial.trial_id in oracle.end_order:
+            row = row_of(trial, Path(tuner.get_trial_dir(trial.trial_id)))
             best = oracle.get_best_trials()[0].score
-            text = f"{len(oracle.end_order)}/{total or '?'} {row.line()}"
+            text = f"{len(oracle.end_order)}/{total} {row.line()}"
             print(text if best is None else f"{text}; best {best:.4g}", file=file, flush=True)
 
-    return on_end
-
-
-def check_chief(oracle, directory):
-    """Refuse a chief that serves another search, before a trial is taken from it."""
-    served = [hp.value for hp in oracle.get_space().space if hp.name == state.ID]
-    if served != [state.load(directory)["id"]]:
-        raise ValueError(
-            "Give each search a port of its own in `KERASTUNER_ORACLE_PORT`. The chief at "
-            f"this one serves another search than directory={str(directory)!r}"
-        )
+    return on_change
 
 
 def finish(tuner):
@@ -272,7 +194,8 @@ def finish(tuner):
     if results.best is None:
         errors = [row.error for row in results.rows if row.error] or ["no trial ran"]
         raise RuntimeError(
-            f"No trial of {len(results.rows)} completed. The last error: {errors[-1]}"
+            f"No trial of {len(results.rows)} completed. If you mended the hypermodel, pass "
+            f"`overwrite=True`: failed trials do not run again. The last error: {errors[-1]}"
         )
     try:
         model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
@@ -290,11 +213,7 @@ def finish(tuner):
     return results
 
 
-def one_line(error):
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def check(strategy, max_trials, epochs, executions, patience, seed, first, objective, fit):
+def check(strategy, max_trials, epochs, executions, patience, seed, first, fit):
     """Raise a `ValueError` if an argument of `tune` is out of its range."""
     checked_choice("strategy", strategy, list(oracles.ORACLES))
     for name, value in (("epochs", epochs), ("executions", executions)):
@@ -314,25 +233,27 @@ def check(strategy, max_trials, epochs, executions, patience, seed, first, objec
             "`first` must be empty for a grid: put its values into the lists of choices. "
             f"Received: first={first!r}"
         )
+
+
+def checked_objective(objective, fit):
+    """Return the `keras_tuner.Objective` of an oracle."""
     validates = "validation_data" in fit or "validation_split" in fit
     if objective.name.startswith("val_") and not validates:
         raise ValueError(
             f"The objective {objective.name} needs `validation_data` or `validation_split`. "
             f"Received: {sorted(fit)}"
         )
+    return objective
 
 
-def checked_objective(objective, hypermodel):
-    """Return a `keras_tuner.Objective`."""
-    if objective is None:
-        objective = getattr(hypermodel, "objective", "val_loss")
-    if isinstance(objective, keras_tuner.Objective):
-        return objective
-    infer = keras_tuner.engine.metrics_tracking.infer_metric_direction
-    direction = infer(objective) if isinstance(objective, str) else None
-    if direction is None:
-        raise ValueError(
-            "`objective` must be the name of a metric of Keras, or a keras_tuner.Objective, "
-            f"which says its direction. Received: objective={objective!r}"
+def callbacks_of(callbacks, patience, objective):
+    """Return a list of callbacks: Keras takes None, and one for a list."""
+    one = isinstance(callbacks, keras.callbacks.Callback)
+    callbacks = [callbacks] if one else [*(callbacks or [])]
+    if patience is not None:
+        callbacks.append(
+            keras.callbacks.EarlyStopping(
+                monitor=objective.name, mode=objective.direction, patience=patience
+            )
         )
-    return keras_tuner.Objective(objective, direction)
+    return callbacks

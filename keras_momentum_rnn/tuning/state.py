@@ -1,50 +1,56 @@
 """The state of a search on the disk, so that an interrupted search can resume.
 
-search.json                   settings, and keras-tuner's state when the last trial ended
+search.json                   settings, and keras-tuner's state when a trial last began or ended
 trials/                       keras-tuner's files; only the weights in them are read again
 trials/trial_07/record.json   attempts, executions and error of a trial
+lock                          of the process that leads the search
 
 keras-tuner writes its own state in place and in several steps, so a kill can leave it torn.
-search.json is replaced as a whole: a search always resumes from the end of a trial.
+search.json is replaced as a whole: `test_a_damaged_file_of_a_trial_loses_nothing`.
 """
 
 import contextlib
 import copy
 import shutil
 import uuid
-from math import isfinite
-from pathlib import Path
 
-import keras_tuner
 from keras_tuner.engine.trial import Trial
 
 from keras_momentum_rnn.atomic_files import (
-    differences,
-    read_json,
-    read_results,
+    locked,
+    read_sealed,
     remove_abandoned,
-    write_json,
+    write_sealed,
 )
+from keras_momentum_rnn.tuning.settings import differences
 
 PROJECT = "trials"
 # What a worker is sent with the space, by which it knows the chief of its search.
 ID = "tuner/search"
-# The record of a trial that did not begin.
-EMPTY = {"attempts": 0, "executions": (), "error": None}
-# What the record says of each execution.
-EXECUTION = {"seed", "score", "epochs", "parameters", "seconds"}
 ADVICE = "pass `overwrite=True` to remove it, or choose another."
 
 
-def claim(directory, settings, data, overwrite):
-    """Return the state of the search in `directory`, and begin it if it is new.
-
-    Args:
-        data: dict of digests, of `data_digests.digests`; what either lacks is not compared.
+@contextlib.contextmanager
+def claimed(directory, settings, overwrite):
+    """Give the state of the search in `directory`, begun if it is new, and keep others out.
 
     Raises:
-        ValueError: if `directory` holds another search, or its search.json is lost.
+        ValueError: if `directory` holds another search, its search.json is lost, or another
+            process leads the search.
     """
+    directory.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(directory / "lock", wait=False))
+        except BlockingIOError as error:
+            raise ValueError(
+                "Another process runs the search in `directory`; wait for it, or choose "
+                f"another. Received: directory={str(directory)!r}"
+            ) from error
+        yield claim(directory, settings, overwrite)
+
+
+def claim(directory, settings, overwrite):
     path, project = directory / "search.json", directory / PROJECT
     if overwrite:
         path.unlink(missing_ok=True)
@@ -52,24 +58,24 @@ def claim(directory, settings, data, overwrite):
     if not path.exists():
         if any(project.glob("trial_*")):
             raise ValueError(f"{path} is missing, but trials are there; {ADVICE}")
-        directory.mkdir(parents=True, exist_ok=True)
-        begun = {"id": uuid.uuid4().hex, "settings": settings, "data": data}
-        write_json(path, {**begun, "oracle": None, "trials": []})
+        begun = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
+        write_sealed(path, begun)
     remove_abandoned(directory)
+    return same(directory, settings)
+
+
+def same(directory, settings):
+    """Return what search.json holds, of a search with these settings.
+
+    Raises:
+        ValueError: if it is missing or damaged, or of another search.
+    """
     stored = load(directory)
-    different = differences(stored["settings"], settings)
-    if different:
+    if different := differences(stored["settings"], settings):
         raise ValueError(
-            f"`directory` holds a search with other settings; {ADVICE} "
+            f"`directory` holds a search of other settings or data; {ADVICE} "
             f"Received: directory={str(directory)!r}" + "".join(different)
         )
-    known = stored.setdefault("data", {})
-    if other := [name for name in data if known.get(name, data[name]) != data[name]]:
-        raise ValueError(
-            f"`directory` holds a search on other data; {ADVICE} "
-            f"Received: directory={str(directory)!r}, and other values in {', '.join(other)}"
-        )
-    known.update(data)
     return stored
 
 
@@ -77,36 +83,17 @@ def load(directory):
     """Return what search.json holds.
 
     Raises:
-        ValueError: if it is missing or cannot be read.
+        ValueError: if it is missing or damaged.
     """
-    path = Path(directory) / "search.json"
-    stored = read_results(path, None)
+    try:
+        stored = read_sealed(directory / "search.json")
+    except ValueError as error:
+        raise ValueError(f"{error}; or {ADVICE}") from error
     if stored is None:
         raise ValueError(
             f"`directory` must be that of a search. Received: directory={str(directory)!r}"
         )
-    with whole(directory):
-        if lacking := {"id", "settings", "oracle", "trials"} - stored.keys():
-            raise ValueError(f"it lacks {sorted(lacking)}")
-        dict(stored.get("data", {}))  # raises for what is no dict; old files have none
-        keras_tuner.Objective(*stored["settings"]["objective"])
-        known = {trial.trial_id for trial in trials_of(stored)}
-        ended = stored["oracle"]["end_order"] if known else []
-        if not {*ended} <= known or not all(name.isdecimal() for name in ended):
-            raise ValueError(f"of the ended trials {ended} some are not there")
     return stored
-
-
-@contextlib.contextmanager
-def whole(directory):
-    """Raise an error that names search.json where its content cannot be used."""
-    try:
-        yield
-    except Exception as error:  # any, since the file may hold anything
-        raise ValueError(
-            f"{Path(directory) / 'search.json'} is not the state of a search; repair it, or "
-            f"{ADVICE} {type(error).__name__}: {error}"
-        ) from error
 
 
 def save(directory, stored, oracle):
@@ -117,31 +104,22 @@ def save(directory, stored, oracle):
         for trial in oracle.trials.values()
     ]
     state = {"oracle": oracle.get_state(), "trials": trials}
-    write_json(directory / "search.json", {**stored, **state})
+    write_sealed(directory / "search.json", {**stored, **state})
 
 
-def restore(oracle, stored, directory):
-    """Bring an oracle to the state of `stored`, which is that of the search in `directory`.
+def restore(oracle, stored):
+    """Bring an oracle to the state of `stored`.
 
-    Raises:
-        ValueError: if it is none that an oracle can have.
+    A trial that had begun stays with the process that had it, and runs again.
     """
-    with whole(directory):
-        oracle.hyperparameters.Fixed(ID, stored["id"])
-        if stored["oracle"] is None:
-            return
-        for trial in trials_of(stored):
-            oracle.trials[trial.trial_id] = trial
-        # Trials that other workers had begun run again, in whichever process is free first.
-        begun = list(stored["oracle"]["ongoing_trials"].values())
-        waiting = [*stored["oracle"]["retry_queue"], *begun]
-        oracle.set_state({**stored["oracle"], "ongoing_trials": {}, "retry_queue": waiting})
+    oracle.hyperparameters.Fixed(ID, stored["id"])
+    if stored["oracle"] is not None:
+        oracle.trials.update((trial.trial_id, trial) for trial in trials_of(stored))
+        oracle.set_state(stored["oracle"])
 
 
 def trials_of(stored):
     """Return the trials of a stored state, as keras-tuner has them."""
-    if stored["oracle"] is None:
-        return []
     trials = []
     for trial in stored["trials"]:
         # keras-tuner changes the configuration that it reads.
@@ -149,26 +127,3 @@ def trials_of(stored):
         config = {"space": space, "values": trial["hyperparameters"]}
         trials.append(Trial.from_state({**trial, "hyperparameters": config}))
     return trials
-
-
-def read_record(folder):
-    """Return the record of a trial, an empty one if it is missing or damaged."""
-    record = read_json(Path(folder) / "record.json")
-    return {**EMPTY, **record} if is_record(record) else dict(EMPTY)
-
-
-def is_record(value):
-    """Return whether a value has the entries of a trial's record."""
-    with contextlib.suppress(TypeError, KeyError):
-        return (
-            {*value} == {*EMPTY}
-            and value["attempts"] >= 0
-            and isinstance(value["error"], (str, type(None)))
-            and all({*execution} == EXECUTION for execution in value["executions"])
-            and all(isfinite(execution["score"]) for execution in value["executions"])
-        )
-    return False
-
-
-def write_record(folder, record):
-    write_json(Path(folder) / "record.json", record)

@@ -3,28 +3,24 @@
 results.json   settings, summary and all runs, see `SCHEMA`
 report.md      scores beside the papers', and which claims hold
 losses.png     training and test loss over epochs
-score.png      the papers' score on validation over epochs, where it is not the loss
-heat_map.png   of an ablation: the score over momentum and step size
-best.keras     the best model of all, by validation
+score.png      the papers' score on validation and test over epochs, where it is not the loss
 runs/          the best model of each run, and the state of a run that is not finished
 """
 
 import os
-import shutil
 import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import keras
 from rich import print
-from rich.markup import escape
+from rich.markdown import Markdown
 
-from keras_momentum_rnn.atomic_files import check_model_file, differences, replaced
-from papers.experiments import devices, report, runner, summary, training
+from papers.experiments import report, runner, summary, training
 from papers.experiments.constant import constant_scores
 from papers.experiments.results_file import ResultsFile, surroundings
+from papers.files import differences
 from papers.tasks import Task
 
 # Seconds after which report and pictures are written again during the runs.
@@ -43,20 +39,21 @@ SCHEMA = {
     },
     "constant": "what the best output that does not depend on the inputs scores on test",
     "summary": "one row a layer, see `summary.rows`",
-    "best": "layer, seed and test scores of best.keras",
+    "best": "layer, seed and test scores of the run that is best on validation",
     "runs": {
         "layer": "the name in the comparison",
         "seed": "of weights, dropout and the order of samples",
         "parameters": "of the model, the trained ones",
         "setup": "class, units, arguments, optimizer, batch_size, epochs, model, source; "
-        "recurrent_optimizer, that of S, where an orthogonal layer has one; "
-        "averaging_patience and rate_cut, where the recipe has them",
+        "recurrent_optimizer, that of S, where an orthogonal layer has one; rate_cut, where "
+        "the recipe has one",
         "best_epoch": "that of the best validation score, counted from 1",
         "test": "loss and scores at that epoch",
         "diverged": "whether a NaN or infinite loss ended it",
+        "processors": "how many epochs each trained, by its name; not in all files",
         "curve": "shorter than the epochs of its setup if the run is not finished; "
-        "for each epoch loss and scores of training, validation_... and test_..., "
-        "and seconds, of training only",
+        "for each epoch loss and scores of training, validation_... and test_..., seconds "
+        "of training, and the load average of the machine after it, not in all files",
     },
 }
 
@@ -73,9 +70,6 @@ class Comparison:
         budget: dict, what the results file says of the budget.
         title: str, of pictures and report, in words.
         command: str, the command line.
-        devices: int, over how many the batches are divided. On PyTorch the program must run as
-            one process for each, see `devices.start`; the best model of a stateful task then
-            takes as many rows as one of them.
         sections: functions (results) -> (text for the report, dict of pictures by name), in
             addition to the common ones.
         claims: `Claim`s, on which the report gives a verdict.
@@ -90,7 +84,6 @@ class Comparison:
     budget: dict
     title: str
     command: str
-    devices: int = 1
     sections: tuple = ()
     claims: tuple = ()
     epochs_at_once: int | None = None
@@ -109,7 +102,7 @@ class Comparison:
             "larger_is_better": task.larger_is_better,
             "chance": task.chance,
             "chance_means": task.chance_means,
-            "devices": self.devices,
+            "devices": 1,
             **surroundings(),
         }
 
@@ -123,14 +116,11 @@ def without_folders(value):
 def compare(comparison: Comparison) -> dict[str, Any]:
     """Train what is not trained yet, and write results, pictures and report.
 
-    Where several processes train, as on several devices on PyTorch, each of them must call
-    this. The first one also writes the results, and tells the others what to train.
-
     Args:
         comparison: `Comparison`.
 
     Returns:
-        What results.json holds, see `SCHEMA`; None in all processes but the first.
+        What results.json holds, see `SCHEMA`.
 
     Raises:
         ValueError: if the directory holds runs with other settings, or a results.json that
@@ -138,20 +128,6 @@ def compare(comparison: Comparison) -> dict[str, Any]:
         OSError: if a file cannot be written.
     """
     task, setups, output = comparison.task, comparison.setups, Path(comparison.output)
-    process = devices.this_process(comparison.devices)
-    devices.check(task, setups, comparison.devices)
-
-    def train(run, until, folder, settings, after=lambda: None):
-        with devices.distributed(comparison.devices) as process:
-            setup = setups[run["layer"]]
-            training.train(run, setup, task, folder, settings, after, until, process)
-
-    if not process.first:
-        with devices.joined(process):
-            while order := process.from_first(None):
-                keras.utils.clear_session()
-                train(*order)
-        return None
     results = ResultsFile(
         folder=output,
         settings=comparison.settings(),
@@ -163,40 +139,39 @@ def compare(comparison: Comparison) -> dict[str, Any]:
     )
     constant = results.content.get("constant")
     results.write(constant=constant_of(comparison) if constant is None else constant)
-    written = time.monotonic()
 
-    def train_together(run, until, folder, after):
-        order = run, until, folder, results.settings
-        process.from_first(order)
-        train(*order, after)
+    def train(run, until, folder, after):
+        setup = setups[run["layer"]]
+        training.train(run, setup, task, folder, results.settings, after, until)
 
     def write_report():
-        report.write(
-            results.content, output, comparison.title, comparison.sections, comparison.claims
-        )
+        with results.locked():
+            report.write(
+                results.content,
+                output,
+                comparison.title,
+                comparison.sections,
+                comparison.claims,
+            )
 
-    def between():
+    def write_report_at_times():
         nonlocal written
         if time.monotonic() - written > REPORT_EVERY:
             write_report()
             written = time.monotonic()
 
-    # Not before: what Keras evaluates while processes are joined, all must evaluate.
-    with devices.joined(process):
-        runner.finish(
-            turns(comparison),
-            results,
-            train_together,
-            whole=lambda run: setups[run["layer"]].epochs,
-            label=lambda run: f"{run['layer']}, seed {run['seed']}",
-            sentence=lambda run: summary.sentence(run, task.metric),
-            between=between,
-        )
-        process.from_first(None)
-    keep_best(results)
+    written = time.monotonic()
+    runner.finish(
+        turns(comparison),
+        results,
+        train,
+        whole=lambda run: setups[run["layer"]].epochs,
+        label=lambda run: f"{run['layer']}, seed {run['seed']}",
+        sentence=lambda run: summary.sentence(run, task.metric),
+        between=write_report_at_times,
+    )
     write_report()
-    print(summary.table(results.content, comparison.title))
-    print(report.seen(results.content, comparison.claims))
+    print(Markdown(report.in_short(results.content, comparison.title, comparison.claims)))
     print(f"report.md, results.json and pictures are in {output}")
     return results.content
 
@@ -234,27 +209,3 @@ def completed(results):
     found = {"constant": results["settings"]["chance"], **results}
     found |= {"summary": summary.rows(results), "best": summary.best(results)}
     return {name: found[name] for name in SCHEMA}
-
-
-def keep_best(results):
-    """Copy the best model of all, if its file is here.
-
-    A damaged file is reported and not copied, so an earlier whole copy stays.
-    """
-    best = results.content["best"]
-    model = best and results.run_folder(best) / "best.keras"
-    if not model or not model.exists():
-        return
-    try:
-        check_model_file(model)
-    except ValueError as error:
-        print(
-            escape(
-                f"{error}\nSo {results.folder / 'best.keras'} was not updated. To train "
-                f"this model again, remove its run ({best['layer']}, seed {best['seed']}) from "
-                "results.json and repeat the command."
-            )
-        )
-        return
-    with replaced(results.folder / "best.keras") as path:
-        shutil.copyfile(model, path)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from papers import presentation
-from papers.experiments.claims import at_chance, constant_of
+from papers.experiments.claims import at_chance
 from papers.experiments.summary import BASELINE, layers, metric_curves
 
 # The same layer looks the same in every picture.
@@ -64,36 +64,21 @@ def curves_figure(results, title, metric, heads, curves):
         heads: the titles of the panels.
         curves: for each panel the name of its score in the curves of the runs.
     """
-    runs = results["runs"]
     ends = last_values(results, metric)
     named = shown(list(ends))
-    looks = styles(named)
     figure = Figure(figsize=(9.5, 4.2), layout="constrained")
     lines = finding(results, metric, ends), described(results, title)
     figure.suptitle("\n".join(textwrap.fill(line, TITLE_WIDTH) for line in lines))
     panels = figure.subplots(1, len(curves), sharey=True)
-    values = []
-    for axes, head, name in zip(panels, heads, curves):
-        for layer in [*named, *(other for other in ends if other not in named)]:
-            y = metric_curves(runs, layer, name)
-            x = range(1, y.shape[1] + 1)
-            color, line = looks.get(layer, ("0.8", "-"))
-            look = {"color": color, "label": layer, "zorder": 3 if layer in looks else 1}
-            marker = "." if y.shape[1] < 40 and layer in looks else None
-            axes.plot(x, y.mean(axis=0), line, marker=marker, **look)
-            if layer in looks:
-                axes.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.1)
-            values.append(y.ravel())
+    for axes, head, curve in zip(panels, heads, curves):
+        draw_curves(axes, results, curve, [*named, *(n for n in ends if n not in named)], named)
         axes.set(title=head, xlabel=epoch_label(results))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        presentation.tidy(axes)
     panels[0].set_ylabel(WORDS.get(metric, metric))
-    values = np.concatenate(values) if values else np.ones(1)
-    if 0 < values.min() < values.max() / 20:
-        for axes in panels:
-            axes.set_yscale("log")
-    labels = [(layer, ends[layer], looks[layer][0]) for layer in named]
-    constant = constant_of(results).get(metric)
+    values = [metric_curves(results["runs"], n, c).ravel() for n in ends for c in curves]
+    if values and 0 < np.concatenate(values).min() < np.concatenate(values).max() / 20:
+        panels[0].set_yscale("log")
+    labels = [(layer, ends[layer], styles(named)[layer][0]) for layer in named]
+    constant = results["constant"].get(metric)
     if constant is not None:
         for axes in panels:
             axes.axhline(constant, color="0.55", linewidth=1, linestyle=":", zorder=2)
@@ -106,15 +91,28 @@ def curves_figure(results, title, metric, heads, curves):
     return figure
 
 
+def draw_curves(axes, results, curve, names, named):
+    """Draw one score over epochs: of `names` the means, of `named` in colour with ranges."""
+    looks = styles(named)
+    for layer in names:
+        y = metric_curves(results["runs"], layer, curve)
+        x = range(1, y.shape[1] + 1)
+        color, line = looks.get(layer, ("0.8", "-"))
+        look = {"color": color, "label": layer, "zorder": 3 if layer in looks else 1}
+        marker = "." if y.shape[1] < 40 and layer in looks else None
+        axes.plot(x, y.mean(axis=0), line, marker=marker, **look)
+        if layer in looks:
+            axes.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    presentation.tidy(axes)
+
+
 def last_values(results, metric):
     """Return the mean test scores at the last epoch by layer, the best first."""
     settings, runs = results["settings"], results["runs"]
     larger = metric == settings["metric"] and settings["larger_is_better"]
-    found = {}
-    for layer in layers(runs):
-        curves = metric_curves(runs, layer, f"test_{metric}")
-        if curves.size:
-            found[layer] = float(curves[:, -1].mean())
+    curves = {layer: metric_curves(runs, layer, f"test_{metric}") for layer in layers(runs)}
+    found = {name: float(y[:, -1].mean()) for name, y in curves.items() if y.size}
     return dict(sorted(found.items(), key=lambda item: item[1], reverse=larger))
 
 
@@ -143,13 +141,12 @@ def finding(results, metric, ends):
         metric: str, name of the score.
         ends: dict from layers to their test scores at the last epoch, the best first.
     """
-    lost, words = at_chance(results), WORDS.get(metric, metric)
     if not ends:
         return "Every run diverged in its first epoch"
-    if set(ends) <= set(lost):
+    if {*ends} <= {*at_chance(results)}:
         return "No layer is distinguishable from a constant output"
     best, *others = ends
-    told = f"{best} ends at a test {words} of {ends[best]:.3g}"
+    told = f"{best} ends at a test {WORDS.get(metric, metric)} of {ends[best]:.3g}"
     if BASELINE in others:
         return f"{told}, {BASELINE} at {ends[BASELINE]:.3g}"
     if best == BASELINE and others:
@@ -199,5 +196,11 @@ def name_lines(axes, labels):
             va="center",
             color=color,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7},
+            # From the left of the name, so that the line crosses no name.
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color,
+                "linewidth": 0.7,
+                "relpos": (0, 0.5),
+            },
         )

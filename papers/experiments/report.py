@@ -3,25 +3,20 @@
 import math
 from pathlib import Path
 
-from keras_momentum_rnn.atomic_files import replaced
 from papers.experiments import plots
-from papers.experiments.claims import verdicts
+from papers.experiments.claims import RULE, verdicts
 from papers.experiments.summary import (
     BASELINE,
-    diverged_text,
     going_on,
-    has_baseline,
     mean_and_spread,
     number,
     of_layer,
-    progress_text,
 )
+from papers.files import write_text
 from papers.presentation import markdown_table, save_figures
 from papers.tasks.paper_results import published
 
 IDENTICAL = {"RuleRNN": "SimpleRNN", "RuleGRU": "GRU", "RuleLSTM": "LSTM"}
-# Words of older results files, and those of today's reports.
-WORDS = {"numbers of the layers": "hyperparameters"}
 
 
 def write(results, output, title, sections=(), claims=()):
@@ -37,40 +32,33 @@ def write(results, output, title, sections=(), claims=()):
     figures = {"losses.png": plots.losses_figure(results, title)}
     if results["settings"]["metric"] != "loss":
         figures["score.png"] = plots.score_figure(results, title)
-    parts = [head(results, title), scores(results), seen(results, claims)]
+    parts = [f"# {title}", share_of_paper(results), head(results), scores(results)]
+    parts.append(seen(results, claims))
     for section in sections:
         text, drawn = section(results)
         parts.append(text)
         figures |= drawn
-    parts.append(notes(output))
-    parts += [pictures(figures), training(results)]
+    parts += [notes(output), pictures(figures), training(results)]
     save_figures(output, figures)
     text = "\n\n".join(part for part in parts if part) + "\n"
-    with replaced(Path(output) / "report.md") as path:
-        path.write_text(text, encoding="utf-8")
+    write_text(Path(output) / "report.md", text)
     return text
 
 
-def notes(output):
-    """Return notes.md as a section; an empty text if there is none."""
-    path = Path(output) / "notes.md"
-    if not path.exists():
-        return ""
-    return "## Notes\n\n" + path.read_text(encoding="utf-8", errors="replace").strip()
+def in_short(results, title, claims=()):
+    """Return what a terminal shows of the report."""
+    return f"# {title}\n\n{scores(results)}\n\n{seen(results, claims)}"
 
 
-def head(results, title):
+def head(results):
+    """Return the commands, the sizes and the budget."""
     settings = results["settings"]
-    sizes = ", ".join(f"{split} {count:,}" for split, count in settings["samples"].items())
-    budget = "; ".join(
-        f"{WORDS.get(name, name)}: {value}" for name, value in settings["budget"].items()
-    )
-    versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
-    devices = f"{settings['devices']} x {settings['device']}"
     commands = "\n\n".join(f"`{command}`" for command in results["commands"])
-    parts = [f"# {title}", share_of_paper(results), commands]
-    parts.append(f"Samples: {sizes}. Budget: {budget}. {versions}, {devices}.")
-    return "\n\n".join(part for part in parts if part)
+    sizes = ", ".join(f"{split} {count:,}" for split, count in settings["samples"].items())
+    budget = "; ".join(f"{name}: {value}" for name, value in settings["budget"].items())
+    versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
+    told = f"Samples: {sizes}. Budget: {budget}. {versions}, on {settings['device']}."
+    return f"{commands}\n\n{told}"
 
 
 def share_of_paper(results):
@@ -85,8 +73,7 @@ def share_of_paper(results):
     updates = budget["updates in the paper"]
     done, further, whole = 0, 0, 0
     for run in results["runs"]:
-        epoch = math.ceil(results["settings"]["samples"]["train"] / run["setup"]["batch_size"])
-        trained = min(len(run["curve"]) * epoch, updates)
+        trained = min(len(run["curve"]) * updates_of_an_epoch(results, run), updates)
         if run["layer"] in rows and run["seed"] < seeds:
             done += trained
             whole += run["diverged"] or trained == updates
@@ -101,20 +88,17 @@ def share_of_paper(results):
     return text + (f" In further runs, {further:,} updates." if further else "")
 
 
+def updates_of_an_epoch(results, run):
+    return math.ceil(results["settings"]["samples"]["train"] / run["setup"]["batch_size"])
+
+
 def scores(results):
     """Return the table of scores, the papers' beside ours."""
-    settings = results["settings"]
-    metric, variant = settings["metric"], settings["options"].get("variant")
-    theirs = {
-        row["layer"]: of_column(
-            published(settings["task"], layer_class(results, row["layer"]), variant),
-            row["layer"],
-        )
-        for row in results["summary"]
-    }
-    raced = has_baseline(results)
-    head = ["layer", "units", "parameters", f"test {metric}", "range"]
-    head += [f"epochs to {BASELINE}'s best"] if raced else []
+    summary, metric = results["summary"], results["settings"]["metric"]
+    theirs = {row["layer"]: of_the_papers(results, row["layer"]) for row in summary}
+    raced = BASELINE in theirs
+    columns = ["layer", "units", "parameters", f"test {metric}", "range"]
+    columns += [f"epochs to {BASELINE}'s best"] if raced else []
     cells = [
         [
             row["layer"],
@@ -125,23 +109,34 @@ def scores(results):
             *([progress_text(row)] if raced else []),
             ", ".join(map(cell, theirs[row["layer"]])) or "-",
         ]
-        for row in results["summary"]
+        for row in summary
     ]
-    fewest, seeds = (choose(row["runs"] for row in results["summary"]) for choose in (min, max))
-    several = seeds if seeds == fewest else f"{fewest} to {seeds}"
-    told = (
-        f"mean ± standard deviation and range of {several} seeds" if seeds > 1 else "one seed"
-    )
-    text = f"Test {metric} of the epoch that is best on validation, {told}."
+    text = f"Test {metric} of the epoch that is best on validation, {seeds_text(summary)}."
     if raced:
         text += " In brackets: seconds of training until then."
-    if diverged := diverged_text(results["summary"]):
-        text += f" {diverged}"
-    text += baseline_text(results)
+    diverged = [
+        f"{row['layer']} ({row['diverged']} of {row['runs']} runs)"
+        for row in summary
+        if row["diverged"]
+    ]
+    if diverged:
+        text += f" Diverged: {', '.join(diverged)}."
+    if metric in results["constant"]:
+        constant = number(results["constant"][metric])
+        text += f" The best constant output scores {constant} on test."
     sources = dict.fromkeys(p.source for found in theirs.values() for p in found)
     if sources:
         text += f" Papers: {'; '.join(sources)}; their sizes and budgets differ."
-    return markdown_table([*head, "papers"], cells) + "\n\n" + text
+    return f"{markdown_table([*columns, 'papers'], cells)}\n\n{text}"
+
+
+def seeds_text(summary):
+    """Return how many seeds the layers have, as text."""
+    fewest, most = (choose(row["runs"] for row in summary) for choose in (min, max))
+    if most == 1:
+        return "one seed"
+    several = most if most == fewest else f"{fewest} to {most}"
+    return f"mean ± standard deviation and range of {several} seeds"
 
 
 def range_text(row):
@@ -151,23 +146,24 @@ def range_text(row):
     return " to ".join(map(number, row["test_range"]))
 
 
-def baseline_text(results):
-    """Return what a layer must beat: a constant output, or chance if that was not measured."""
-    settings = results["settings"]
-    metric = settings["metric"]
-    constant = results.get("constant", {}).get(metric)
-    if constant is not None:
-        return f" The best constant output scores {number(constant)} on test."
-    chance = settings["chance"].get(metric)
-    if chance is None:
-        return ""
-    return f" Chance: {number(chance)} ({settings['chance_means']})."
+def progress_text(row):
+    """Return when a row reached the LSTM's best, as text."""
+    if row["epochs_to_lstm_best"] is None:
+        return "not reached"
+    return f"{row['epochs_to_lstm_best']} ({row['seconds_to_lstm_best']:.0f} s)"
 
 
-def of_column(found, layer):
-    """Return published numbers; of those by momentum the one that a layer's name ends with."""
-    named = [result for result in found if result.what.split()[-1:] == layer.split()[1:2]]
-    return named or found
+def of_the_papers(results, layer):
+    """Return what the papers report for a layer.
+
+    Of several numbers those of its size, or by the momentum that it is named after.
+    """
+    settings, setup = results["settings"], of_layer(results["runs"], layer)[0]["setup"]
+    name = layer_class(results, layer)
+    found = published(settings["task"], name, settings["options"].get("variant"))
+    momentum = layer.split()[1:2]
+    named = [p for p in found if momentum and p.what.split()[-1:] == momentum]
+    return named or [p for p in found if p.units == setup["units"]] or found
 
 
 def layer_class(results, layer):
@@ -175,7 +171,7 @@ def layer_class(results, layer):
 
     A layer with the rule Identity counts as that of Keras, whose equations it has.
     """
-    setup = next(run["setup"] for run in results["runs"] if run["layer"] == layer)
+    setup = of_layer(results["runs"], layer)[0]["setup"]
     name = setup["class"]
     if setup["arguments"].get("rule") == {"class": "Identity"}:
         return IDENTICAL.get(name, name)
@@ -184,9 +180,7 @@ def layer_class(results, layer):
 
 def cell(result):
     """Return a published number as text."""
-    text = number(result.value)
-    if 0.5 < result.value < 1:
-        text = f"{result.value:.4f}"
+    text = f"{result.value:.4f}" if 0.5 < result.value < 1 else number(result.value)
     if result.spread is not None:
         text += f" ± {result.spread:.2g}"
     about = [f"{result.units} units"] + ([result.what] if result.what else [])
@@ -194,14 +188,19 @@ def cell(result):
 
 
 def seen(results, claims=()):
+    """Return the claims with a verdict each, as a section; an empty text if there are none."""
     lines = verdicts(results, claims)
     if not lines:
         return ""
-    rule = (
-        "We call a layer better if the difference of the means exceeds the sum of the two "
-        "standard deviations."
-    )
-    return "\n".join(["## Which claims hold?", "", *lines, *(["", rule] if claims else [])])
+    return "\n".join(["## Which claims hold?", "", *lines, *(["", RULE] if claims else [])])
+
+
+def notes(output):
+    """Return notes.md as a section; an empty text if there is none."""
+    path = Path(output) / "notes.md"
+    if not path.exists():
+        return ""
+    return "## Notes\n\n" + path.read_text(encoding="utf-8", errors="replace").strip()
 
 
 def pictures(figures):
@@ -209,13 +208,12 @@ def pictures(figures):
 
 
 def training(results):
-    """Return how each layer was trained, as a table."""
-    head = ["layer", "hyperparameters", "optimizer", "batch", "epochs", "seconds per epoch"]
+    """Return how each layer was trained, as a table, and on which processors."""
+    columns = ["layer", "hyperparameters", "optimizer", "batch", "epochs", "seconds per epoch"]
     cells = []
     for row in results["summary"]:
         runs = of_layer(results["runs"], row["layer"])
-        setup = runs[0]["setup"]
-        seconds = row["seconds_per_epoch"]
+        setup, seconds = runs[0]["setup"], row["seconds_per_epoch"]
         optimizer = listed(setup["optimizer"])
         if "recurrent_optimizer" in setup:
             optimizer += f"; of S: {listed(setup['recurrent_optimizer'])}"
@@ -229,7 +227,22 @@ def training(results):
                 "-" if seconds is None else f"{seconds:.2f}",
             ]
         )
-    return f"## Training\n\n{markdown_table(head, cells)}"
+    parts = ["## Training", markdown_table(columns, cells), machines(results["runs"])]
+    return "\n\n".join(part for part in parts if part)
+
+
+def machines(runs):
+    """Return on which processors the seconds were measured, and under which load."""
+    epochs, loads = {}, []
+    for run in runs:
+        for name, count in run.get("processors", {}).items():
+            epochs[name] = epochs.get(name, 0) + count
+        loads += [epoch["load"] for epoch in run["curve"] if "load" in epoch]
+    if not epochs:
+        return ""
+    told = "; ".join(f"{name} ({count} epochs)" for name, count in epochs.items())
+    under = f", load average {min(loads):.1f} to {max(loads):.1f}" if loads else ""
+    return f"Seconds: on {told}{under}. Of other epochs the processor is not known."
 
 
 def epochs_text(runs):

@@ -1,6 +1,10 @@
 """results.json: the settings that runs share, and the runs so far."""
 
+import functools
 import json
+import os
+import platform
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +13,7 @@ from pathlib import Path
 import keras
 
 import keras_momentum_rnn
-from keras_momentum_rnn.atomic_files import (
-    differences,
-    locked,
-    read_results,
-    remove_abandoned,
-    write_json,
-)
+from papers.files import differences, locked, read_results, write_json
 
 
 def surroundings() -> dict[str, str]:
@@ -28,6 +26,15 @@ def surroundings() -> dict[str, str]:
         "keras": keras.__version__,
         backend: sys.modules[backend].__version__,
     }
+
+
+@functools.cache
+def processor() -> str:
+    """Return the name of the processor, with its cores."""
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    named = re.search(r"model name\s*: (.*)", text)
+    return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores"
 
 
 @dataclass
@@ -63,22 +70,17 @@ class ResultsFile:
     def path(self):
         return self.folder / "results.json"
 
-    def read(self, **entries):
+    def read(self):
         """Return what the file holds, or what a new one does, each run once.
-
-        Args:
-            **entries: what it holds beside settings, commands and runs, where it has none.
 
         Raises:
             ValueError: if it holds runs with other settings, or is not a results file.
         """
-        new = {"settings": self.settings, "commands": [], "runs": []}
-        content = read_results(self.path, new)
-        if content is new:
-            return {**entries, **new}
+        content = read_results(self.path)
+        if content is None:
+            return {"settings": self.settings, "commands": [], "runs": []}
         try:
             content["runs"] = self.merged(content["runs"])
-            content["commands"] = list(dict.fromkeys(content["commands"]))
             different = differences(content["settings"], self.settings)
             different += self.check(content["runs"])
             self.complete(content)
@@ -92,35 +94,31 @@ class ResultsFile:
                 f"{self.path} holds runs with other settings; remove it or choose another "
                 f"output:{''.join(dict.fromkeys(different))}"
             )
-        return {**entries, **content}
+        return content
 
     def write(self, *runs, **entries):
         """Add runs, and entries that the file lacks, to what it holds by now."""
-        (self.folder / "runs").mkdir(parents=True, exist_ok=True)
-        remove_abandoned(self.folder)
-        with locked(self.folder / "runs" / "lock"):
-            content = self.read(**entries)
+        with self.locked():
+            content = {**entries, **self.read()}
             content["runs"] = self.merged([*content["runs"], *runs])
             content["commands"] = list(dict.fromkeys([*content["commands"], self.command]))
-            content = self.complete(content)
-            write_json(self.path, content)
-        self.content = content
+            self.content = self.complete(content)
+            write_json(self.path, self.content)
+
+    def locked(self):
+        """Let one process at a time write the files that the commands share, as a context."""
+        (self.folder / "runs").mkdir(parents=True, exist_ok=True)
+        return locked(self.folder / "runs" / "lock")
 
     def merged(self, runs):
-        """Return each run once; of several records, the one that has got furthest.
-
-        A run that diverges in its next epoch has come no farther, and yet is at its end.
-        """
+        """Return each run once; of several records, the one that has got furthest."""
         found = {}
         for run in runs:
             known = found.setdefault(self.name(run), run)
-            if self.reached(run) > self.reached(known):
+            # A run that diverges in its next epoch has come no farther, yet is at its end.
+            if (run["diverged"], self.done(run)) > (known["diverged"], self.done(known)):
                 found[self.name(run)] = run
         return list(found.values())
-
-    def reached(self, run):
-        """Return what orders the records of a run: at its end, then how far it has come."""
-        return run["diverged"], self.done(run)
 
     def known(self, run):
         """Return the current record of a run, or None."""

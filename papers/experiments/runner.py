@@ -2,9 +2,8 @@
 
 One file, `state.npz`, holds all that a run needs to resume. It is replaced after every part of
 the run, usually an epoch. It has the variables of model and optimizer, among them the states of
-random generators, what callbacks remember, and what was measured so far. If the order of
-samples depends only on the seed and the part, a killed run gives the same result as one that
-was not interrupted.
+random generators, and what was measured so far. If the order of samples depends only on the
+seed and the part, a killed run gives the same result as one that was not interrupted.
 """
 
 import json
@@ -17,8 +16,7 @@ from rich import print
 from rich import progress as bars
 from rich.markup import escape
 
-from keras_momentum_rnn.atomic_files import differences, replaced
-from papers.experiments.processes import ALONE
+from papers.files import differences, replaced
 
 # Of `state.npz`; a state of another schema is not read.
 SCHEMA = 2
@@ -41,7 +39,7 @@ def finish(turns, results, train, whole, label, sentence, unit="epoch", between=
     """
     turns = list(turns)
     ends = {results.name(run): whole(run) for run, _ in turns}
-    reached = {name: 0 for name in ends}
+    reached = dict.fromkeys(ends, 0)
     with progress_bar(unit) as progress:
         bar = progress.add_task("", total=sum(ends.values()))
 
@@ -54,7 +52,6 @@ def finish(turns, results, train, whole, label, sentence, unit="epoch", between=
             folder, known = results.run_folder(run), results.known(run)
             if not results.ended(known, until):
                 progress.update(bar, description=label(run))
-                # Outside of TensorFlow's scope, which belongs to the graph that this replaces.
                 keras.utils.clear_session()
                 train(run, until, folder, lambda run=run: show(run))
                 results.write(run)
@@ -67,16 +64,7 @@ def finish(turns, results, train, whole, label, sentence, unit="epoch", between=
 
 
 def resumed(
-    run,
-    model,
-    part,
-    ended,
-    folder,
-    settings,
-    callbacks=(),
-    prepare=lambda: None,
-    after=lambda: None,
-    process=ALONE,
+    run, model, part, ended, folder, settings, prepare=lambda: None, after=lambda: None
 ):
     """Train a run from its last saved state.
 
@@ -90,34 +78,28 @@ def resumed(
         ended: function without arguments, whether to stop.
         folder: `Path` of the run.
         settings: dict, what the run depends on beside what it says itself.
-        callbacks: those of training. The ones that remember more than the epoch have `state`
-            and `set_state`, as `tasks.AveragedSGD`.
         prepare: function that is called where a run resumes, before its state is restored.
         after: function that is called after each part, and once where a run resumes.
-        process: `Process`, of those that train the run. The first has the file.
     """
     path, depends = folder / "state.npz", dependencies(run, settings)
-    state = usable_state(path, model, depends, callbacks) if process.first else None
-    state = process.from_first(state)
+    state = usable_state(path, model, depends)
     if state is not None:
         prepare()
-        restore(state, model, run, callbacks)
+        restore(state, model, run)
         after()
-    if process.first:
-        folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     while not ended():
         part()
-        if process.first:
-            write_state(path, model, run, depends, callbacks)
+        write_state(path, model, run, depends)
         after()
 
 
-def usable_state(path, model, depends, callbacks):
+def usable_state(path, model, depends):
     """Return what `read_state` does, or None; remove the folder of an unusable file."""
     if not path.exists():
         return None
     try:
-        return read_state(path, model, depends, callbacks)
+        return read_state(path, model, depends)
     except Exception as error:  # a damaged file raises what it likes
         why = f"{type(error).__name__}: {error}"
         print(escape(f"{path} cannot be used, so this run starts again. {why}"))
@@ -132,35 +114,22 @@ def dependencies(run, settings):
     return json.loads(json.dumps(told))
 
 
-def remembering(callbacks):
-    """Return the callbacks that remember more than the epoch."""
-    return [callback for callback in callbacks if hasattr(callback, "set_state")]
-
-
 def state_variables(model):
     """Return every variable that training changes."""
     return [*model.variables, *model.optimizer.variables]
 
 
-def write_state(path, model, run, depends, callbacks=()):
+def write_state(path, model, run, depends):
     """Write all that a run needs to resume, `depends` as of `dependencies`."""
-    named = named_arrays(state_variables(model), "variable")
-    told = {"schema": SCHEMA, "depends": depends, "run": run, "memories": []}
-    for number, callback in enumerate(remembering(callbacks)):
-        memory = callback.state()
-        named |= named_arrays(memory.pop("averages"), f"average_{number}")
-        told["memories"].append(memory)
+    values = map(keras.ops.convert_to_numpy, state_variables(model))
+    arrays = {f"variable_{number}": value for number, value in enumerate(values)}
+    told = {"schema": SCHEMA, "depends": depends, "run": run}
     with replaced(path) as new, open(new, "wb") as file:
-        np.savez(file, **named, told=json.dumps(told))
+        np.savez(file, **arrays, told=json.dumps(told))
 
 
-def named_arrays(tensors, name):
-    arrays = map(keras.ops.convert_to_numpy, tensors)
-    return {f"{name}_{number}": array for number, array in enumerate(arrays)}
-
-
-def read_state(path, model, depends, callbacks=()):
-    """Return the run in a file, the values of variables, and the memories of callbacks.
+def read_state(path, model, depends):
+    """Return the run in a file and the values of variables.
 
     Raises:
         ValueError: if it is the state of another run; other errors if it is damaged.
@@ -175,32 +144,24 @@ def read_state(path, model, depends, callbacks=()):
             raise ValueError(f"it has other settings:{''.join(different)}")
         variables = state_variables(model)
         values = [stored[f"variable_{number}"] for number in range(len(variables))]
-        if [v.shape for v in values] != [tuple(v.shape) for v in variables]:
-            raise ValueError("its variables have other shapes")
-        for number, memory in enumerate(told["memories"]):
-            names = [name for name in stored.files if name.startswith(f"average_{number}_")]
-            memory["averages"] = [stored[f"average_{number}_{i}"] for i in range(len(names))]
-    known = [callback.state().keys() for callback in remembering(callbacks)]
-    if [memory.keys() for memory in told["memories"]] != known:
-        raise ValueError("its callbacks differ")
-    return told["run"], values, told["memories"]
+    if [v.shape for v in values] != [tuple(v.shape) for v in variables]:
+        raise ValueError("its variables have other shapes")
+    return told["run"], values
 
 
-def restore(state, model, run, callbacks=()):
-    """Bring run, model and callbacks to a state, as of `read_state`."""
-    stored, values, memories = state
+def restore(state, model, run):
+    """Bring run and model to a state, as of `read_state`."""
+    stored, values = state
     run |= stored
     for variable, value in zip(state_variables(model), values, strict=True):
         variable.assign(value)
-    for callback, memory in zip(remembering(callbacks), memories, strict=True):
-        callback.set_state(memory)
 
 
 def remove_state(folder):
     """Remove what a finished run needed to resume; its best model stays."""
     (folder / "state.npz").unlink(missing_ok=True)
     if folder.exists() and not any(folder.iterdir()):
-        shutil.rmtree(folder)
+        folder.rmdir()
 
 
 def progress_bar(unit: str = "epoch") -> bars.Progress:

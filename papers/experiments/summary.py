@@ -1,7 +1,6 @@
 """The results of a comparison, by layer."""
 
 import numpy as np
-from rich.table import Table
 
 BASELINE = "LSTM"
 
@@ -18,15 +17,15 @@ def rows(results):
     seconds_per_epoch: median.
     """
     settings, runs = results["settings"], results["runs"]
-    sign = 1 if settings["larger_is_better"] else -1
-    curves = {layer: mean_curve(runs, layer, settings["metric"]) for layer in layers(runs)}
-    target = max(sign * curves.get(BASELINE, np.array([])), default=None)
+    metric, sign = settings["metric"], 1 if settings["larger_is_better"] else -1
+    curves = {layer: sign * mean_curve(runs, layer, metric) for layer in layers(runs)}
+    target = max(curves.get(BASELINE, ()), default=np.inf)
     found = []
-    for layer in layers(runs):
+    for layer, curve in curves.items():
         mine = of_layer(runs, layer)
-        test = [run["test"][settings["metric"]] for run in mine if run["test"]]
-        reached = () if target is None else np.flatnonzero(sign * curves[layer] >= target)
+        test = [run["test"][metric] for run in mine if run["test"]]
         seconds = metric_curves(runs, layer, "seconds")
+        reached = np.flatnonzero(curve >= target)
         epochs = int(reached[0]) + 1 if len(reached) else None
         found.append(
             {
@@ -38,7 +37,7 @@ def rows(results):
                 "test": float(np.mean(test)) if test else None,
                 "test_sd": float(np.std(test, ddof=1)) if len(test) > 1 else None,
                 "test_range": [min(test), max(test)] if test else None,
-                "best_validation": float(max(sign * curves[layer]) * sign) if test else None,
+                "best_validation": sign * float(max(curve)) if test else None,
                 "epochs_to_lstm_best": epochs,
                 "seconds_to_lstm_best": epochs and float(seconds[:, :epochs].sum(1).mean()),
                 "seconds_per_epoch": float(np.median(seconds)) if test else None,
@@ -56,11 +55,6 @@ def of_layer(runs, layer):
     return [run for run in runs if run["layer"] == layer]
 
 
-def unfinished(runs):
-    """Return the layers with runs that are not at their end, in their order."""
-    return layers([run for run in runs if going_on(run)])
-
-
 def going_on(run):
     return not run["diverged"] and len(run["curve"]) < run["setup"]["epochs"]
 
@@ -70,10 +64,10 @@ def metric_curves(runs, layer, name):
 
     Seeds that diverged in their first epoch have no curve, and no place beside others.
     """
-    mine = [[epoch[name] for epoch in run["curve"]] for run in of_layer(runs, layer)]
-    mine = [curve for curve in mine if curve] or mine
-    shortest = min(map(len, mine))
-    return np.array([curve[:shortest] for curve in mine]).reshape(len(mine), shortest)
+    curves = [[epoch[name] for epoch in run["curve"]] for run in of_layer(runs, layer)]
+    curves = [curve for curve in curves if curve] or curves
+    shortest = min(map(len, curves))
+    return np.array([curve[:shortest] for curve in curves]).reshape(len(curves), shortest)
 
 
 def mean_curve(runs, layer, metric):
@@ -91,10 +85,6 @@ def best(results):
     choose = max if settings["larger_is_better"] else min
     run = choose(tested, key=lambda run: run["curve"][run["best_epoch"] - 1][score])
     return {name: run[name] for name in ("layer", "seed", "test")}
-
-
-def has_baseline(results):
-    return BASELINE in layers(results["runs"])
 
 
 def sentence(run, metric):
@@ -118,42 +108,3 @@ def mean_and_spread(row):
         return f"{number(row['test'])}, each seed"
     spread = "" if row["test_sd"] is None else f" ± {row['test_sd']:.2g}"
     return number(row["test"]) + spread
-
-
-def diverged_text(rows):
-    """Return how many runs of each row diverged, as text, empty if none."""
-    told = [
-        f"{row['layer']} ({row['diverged']} of {row['runs']} runs)"
-        for row in rows
-        if row["diverged"]
-    ]
-    return f"Diverged: {', '.join(told)}." if told else ""
-
-
-def progress_text(row):
-    """Return when a row reached the LSTM's best, as text."""
-    if row["epochs_to_lstm_best"] is None:
-        return "not reached"
-    return f"{row['epochs_to_lstm_best']} ({row['seconds_to_lstm_best']:.0f} s)"
-
-
-def table(results, title):
-    """Return the summary as a table of rich."""
-    metric = results["settings"]["metric"]
-    drawn = Table(title=title)
-    drawn.add_column("Layer")
-    raced = has_baseline(results)
-    late = (["Epochs to\nLSTM's best"] if raced else []) + ["Seconds\nper epoch"]
-    for column in ("Units", "Parameters", f"Test {metric}", *late):
-        drawn.add_column(column, justify="right")
-    for row in results["summary"]:
-        seconds = row["seconds_per_epoch"]
-        drawn.add_row(
-            row["layer"],
-            str(row["units"]),
-            f"{row['parameters']:,}",
-            mean_and_spread(row),
-            *([progress_text(row)] if raced else []),
-            "-" if seconds is None else f"{seconds:.2f}",
-        )
-    return drawn

@@ -1,14 +1,15 @@
 """One run of a comparison: a layer, a seed, trained to its end."""
 
 import math
+import os
 import time
 
 import keras
 import numpy as np
 
-from keras_momentum_rnn.atomic_files import replaced
-from papers.experiments.processes import ALONE
-from papers.experiments.runner import remembering, resumed
+from papers.experiments.results_file import processor
+from papers.experiments.runner import resumed
+from papers.files import replaced
 
 EVALUATION_BATCH = 500
 
@@ -27,16 +28,7 @@ def new_run(layer, seed, recipe):
     }
 
 
-def train(
-    run,
-    recipe,
-    task,
-    folder,
-    settings,
-    after_epoch=lambda: None,
-    until=None,
-    process=ALONE,
-):
+def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=None):
     """Train a run to its end or to an earlier epoch, and resume it where it was interrupted.
 
     Args:
@@ -47,70 +39,28 @@ def train(
         settings: dict, what the run depends on beside its recipe: task, backend, versions.
         after_epoch: function that is called after each epoch.
         until: int, the epoch at which to stop; None for the end.
-        process: `Process`, of those that train the run together.
     """
     keras.utils.set_random_seed(run["seed"])
-    task = process.own(task)
-    model = new_model(task, recipe, process.count)
+    model = new_model(task, recipe)
     run["parameters"] = sum(math.prod(w.shape) for w in model.trainable_weights)
     callbacks = recipe.callbacks()
+
+    def epoch():
+        note(run, task, train_epoch(run, recipe, task, model, callbacks), model, folder)
+
+    def ended():
+        return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
 
     def build_metrics():
         # Otherwise the first `fit` builds them, and on PyTorch draws a dropout for that.
         task.evaluate(model, "validation", evaluation_batch(task, recipe))
 
-    def epoch():
-        metrics = train_epoch(run, recipe, task, model, callbacks, process)
-        note(run, task, metrics, model, callbacks, folder if process.first else None)
-
-    def ended():
-        return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
-
-    resumed(
-        run,
-        model,
-        epoch,
-        ended,
-        folder,
-        settings,
-        callbacks,
-        build_metrics,
-        after_epoch,
-        process,
-    )
+    resumed(run, model, epoch, ended, folder, settings, build_metrics, after_epoch)
 
 
-def train_epoch(run, recipe, task, model, callbacks, process):
-    """Train one epoch, and return what it and validation and test measured, a dict."""
-    epoch, batch_size = len(run["curve"]), evaluation_batch(task, recipe)
-    watched = {}
-    if remembering(callbacks):
-        watched["validation_data"] = task.validation.batches(batch_size)
-    # On PyTorch, Keras's dropout uses the process's generator, which is in no saved state.
-    drawn = np.random.SeedSequence([run["seed"], epoch]).generate_state(process.count)
-    keras.utils.set_random_seed(int(drawn[process.number]))
-    start = time.perf_counter()
-    fit = task.fit(
-        model,
-        recipe.batch_size,
-        epochs=epoch + 1,
-        seed=run["seed"],
-        initial_epoch=epoch,
-        callbacks=callbacks,
-        verbose=0,
-        **watched,
-    )
-    metrics = {"seconds": time.perf_counter() - start}
-    metrics |= {n: v[0] for n, v in fit.history.items() if not n.startswith("val_")}
-    for split in ("validation", "test"):
-        scores = task.evaluate(model, split, batch_size, callbacks=remembering(callbacks))
-        metrics |= {f"{split}_{name}": value for name, value in scores.items()}
-    return process.from_first({name: float(value) for name, value in metrics.items()})
-
-
-def new_model(task, recipe, processes=1):
+def new_model(task, recipe):
     """Return the task's model with the layers of a recipe, compiled, its optimizer built."""
-    options = {"batch_size": recipe.batch_size // processes} if task.stateful else {}
+    options = {"batch_size": recipe.batch_size} if task.stateful else {}
     layers = recipe.new_layers(**task.layer_arguments)
     model = task.model(*layers, **options, **recipe.model_options)
     task.compile(model, recipe.optimizer)
@@ -123,15 +73,43 @@ def evaluation_batch(task, recipe):
     return recipe.batch_size if task.stateful else EVALUATION_BATCH
 
 
-def note(run, task, metrics, model, callbacks, folder):
-    """Add what an epoch measured; keep the model where validation is at its best.
+def train_epoch(run, recipe, task, model, callbacks):
+    """Train one epoch, and return what it and validation and test measured, a dict."""
+    epoch = len(run["curve"])
+    # On PyTorch, Keras's dropout uses the process's generator, which is in no saved state.
+    (drawn,) = np.random.SeedSequence([run["seed"], epoch]).generate_state(1)
+    keras.utils.set_random_seed(int(drawn))
+    start = time.perf_counter()
+    fit = task.fit(
+        model,
+        recipe.batch_size,
+        epochs=epoch + 1,
+        seed=run["seed"],
+        initial_epoch=epoch,
+        callbacks=callbacks,
+        verbose=0,
+    )
+    metrics = {"seconds": time.perf_counter() - start, **load()}
+    metrics |= {name: values[0] for name, values in fit.history.items()}
+    for split in ("validation", "test"):
+        scores = task.evaluate(model, split, evaluation_batch(task, recipe))
+        metrics |= {f"{split}_{name}": value for name, value in scores.items()}
+    return {name: float(value) for name, value in metrics.items()}
 
-    Its file is in `folder`; without one, None, no file is written.
-    """
+
+def load():
+    """Return the load average of the last minute, where the system tells it, as a dict."""
+    return {"load": os.getloadavg()[0]} if hasattr(os, "getloadavg") else {}
+
+
+def note(run, task, metrics, model, folder):
+    """Add what an epoch measured; keep the model where validation is at its best."""
     if not all(map(math.isfinite, metrics.values())):
         run["diverged"] = True
         return
     run["curve"].append(metrics)
+    epochs = run.setdefault("processors", {})
+    epochs[processor()] = epochs.get(processor(), 0) + 1
     score = f"validation_{task.metric}"
     before = [epoch[score] for epoch in run["curve"][:-1]]
     better = max if task.larger_is_better else min
@@ -142,12 +120,5 @@ def note(run, task, metrics, model, callbacks, folder):
             for name, value in metrics.items()
             if name.startswith("test_")
         }
-        if folder is None:
-            return
-        # As it was scored: with averages in place of the weights that training continues from.
-        for callback in remembering(callbacks):
-            callback.on_test_begin()
         with replaced(folder / "best.keras") as path:
             model.save(path)
-        for callback in remembering(callbacks):
-            callback.on_test_end()

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_momentum_rnn.checks import checked_choice, checked_count
+from papers.checks import checked_choice, checked_count
 from papers.tasks.task import generated, sequence_model
 
 TOLERANCE = 0.04
@@ -88,7 +88,9 @@ def multiplication(
 
 def marked_values(variant, steps, target, centered, samples, held_out, seed):
     """Return the arguments of `Task` for a target that is a function of the marked values."""
-    steps = checked_steps(variant, STEPS[variant] if steps is None else steps)
+    # Room for the markers.
+    least = 20 if variant == "sutskever" else 4
+    steps = checked_count("steps", STEPS[variant] if steps is None else steps, least)
     samples = checked_count("samples", samples)
     held_out = checked_count("held_out", held_out)
     checked_choice("centered", centered, (True, False))
@@ -121,14 +123,6 @@ def marked_values(variant, steps, target, centered, samples, held_out, seed):
         parts["metric"] = "zero_one_loss"
         parts["chance"] = {**parts["chance"], "zero_one_loss": 1 - hits}
     return parts
-
-
-def checked_steps(variant, steps):
-    """Return the length, or raise a `ValueError` if the markers do not fit in it."""
-    steps, least = checked_count("steps", steps), 20 if variant == "sutskever" else 4
-    if steps < least:
-        raise ValueError(f"`steps` must be at least {least} for {variant}. Received: {steps=}")
-    return steps
 
 
 def one_in_each_half(rng, count, steps):

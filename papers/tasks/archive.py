@@ -7,8 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_momentum_rnn import requirements
-from keras_momentum_rnn.checks import checked, checked_choice
+from papers.checks import checked_choice
 from papers.tasks.files import existing_folder
 from papers.tasks.series import SERIES, forecast, not_zero
 from papers.tasks.task import Split, generator, sequence_model
@@ -66,9 +65,10 @@ def archive(
     UEA multivariate time series classification archive".
     """
     checked_choice("standardise", standardise, STANDARDISE)
-    share = checked("validation", validation, above=0, below=1)
+    if not 0 < validation < 1:
+        raise ValueError(f"`validation` must be a share in (0, 1). Received: {validation=}")
     if folder is None and name in SERIES:
-        splits, before = forecast(name, window, standardise, share)
+        splits, before = forecast(name, window, standardise, validation)
         shape = (window, 1)
         return {
             "input_shape": shape,
@@ -76,8 +76,7 @@ def archive(
             **regression(before, "the value before as the next one"),
             "build": sequence_model(shape, 1),
         }
-    requirements.check("the task archive", "archive", {"aeon": "aeon"})
-    return labelled(*read(name, folder), standardise, share, seed)
+    return labelled(*read(name, folder), standardise, validation, seed)
 
 
 def labelled(training, testing, standardise, validation, seed):

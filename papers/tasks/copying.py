@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_momentum_rnn.checks import checked_choice, checked_count
+from papers.checks import checked_choice, checked_count
 from papers.tasks.task import generated, sequence_model
 
 BLANK = 0
@@ -66,7 +66,7 @@ def copying(
     checked_choice("variant", variant, VARIANTS)
     usual, usual_one_hot, fixed = VARIANTS[variant]
     blanks = checked_count("blanks", usual if blanks is None else blanks)
-    length, symbols = checked_count("length", length), checked_symbols(symbols)
+    length, symbols = checked_count("length", length), checked_count("symbols", symbols, 2)
     one_hot = checked_choice(
         "one_hot", usual_one_hot if one_hot is None else one_hot, (True, False)
     )
@@ -133,12 +133,6 @@ def memory(symbols, length, blanks, cue, samples, held_out, seed):
 def cued(blanks, cue, length):
     """Return what follows the symbols: blanks, a cue, blanks for all recalls but the first."""
     return [BLANK] * blanks + [cue] + [BLANK] * (length - 1)
-
-
-def checked_symbols(symbols):
-    if checked_count("symbols", symbols) < 2:
-        raise ValueError(f"`symbols` must be at least 2. Received: {symbols=}")
-    return symbols
 
 
 def recall_task(symbols, length, middle, outputs, one_hot, drawing):

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from keras_momentum_rnn import requirements
-
 
 def existing_folder(name, path):
     """Return `path` as a `Path`, or raise a `FileNotFoundError` if it is no directory."""
@@ -21,12 +19,6 @@ def read_tfds(name, splits, data_dir):
     """
     if data_dir is not None:
         existing_folder("data_dir", data_dir)
-    modules = {
-        "tensorflow": "tensorflow",
-        "tensorflow_datasets": "tensorflow-datasets",
-        "importlib_resources": "importlib_resources",
-    }
-    requirements.check(f"the data set {name}", "tasks,tensorflow", modules)
     import tensorflow_datasets as tfds
 
     tensors = tfds.load(name, split=splits, data_dir=data_dir, batch_size=-1)

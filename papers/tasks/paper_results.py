@@ -63,7 +63,7 @@ def of_nguyen(task, layer):
             spread = None if spread is None else round(spread / 100, 6)
             value = round(mean / 100, 6)
             found.append(Published(value, spread, units, "", f"{paper}, {table}"))
-    if task in ("timit", "speech"):
+    if task == "speech":
         for (units, of_layer), (table, mean, spread) in nguyen2020.SPEECH_ERRORS.items():
             if of_layer == layer:
                 found.append(Published(mean, spread, units, "TIMIT", f"{paper}, {table}"))

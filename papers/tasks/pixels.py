@@ -1,15 +1,13 @@
 """Images read one pixel at a time: the 8x8 digits and MNIST, in order or permuted."""
 
 import math
-import numbers
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_momentum_rnn import requirements
-from keras_momentum_rnn.checks import checked_choice
+from papers.checks import checked_choice, checked_count
 from papers.tasks.files import read_tfds
 from papers.tasks.task import Split, sequence_model
 
@@ -40,7 +38,6 @@ def digits(subset: int | None = None, permute: bool = False, seed: int = 0) -> d
     >>> task.train.x.shape, task.validation.x.shape, task.test.x.shape
     ((1198, 64, 1), (239, 64, 1), (360, 64, 1))
     """
-    requirements.check("the task digits", "tasks", {"sklearn": "scikit-learn"})
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -100,15 +97,9 @@ def pmnist(
 def checked_subset(name, subset):
     """Return how many training images are used."""
     largest = TRAINING_IMAGES[name]
-    if subset is None:
-        return largest
-    valid = isinstance(subset, numbers.Integral) and VALIDATION_SHARE <= subset <= largest
-    if not valid:
-        raise ValueError(
-            f"`subset` must be an integer in [{VALIDATION_SHARE}, {largest}] for {name}. "
-            f"Received: subset={subset!r}"
-        )
-    return int(subset)
+    return checked_count(
+        "subset", largest if subset is None else subset, VALIDATION_SHARE, largest
+    )
 
 
 def pixel_task(train, test, permute, seed):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -11,7 +10,6 @@ import keras
 from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.layers.registry import available_layers
 from papers.tasks import sutskever2013
-from papers.tasks.averaging import AveragedSGD
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,12 @@ class Recipe:
         epochs: int, as the tables count.
         updates_per_epoch: int where sequences are generated; None for a pass over the data.
         model_options: dict, options of the task's model.
-        averaging_patience: int, after how many epochs without a better validation score the
-            weights are averaged, see `tasks.AveragedSGD`; None for never.
         rate_cut: `(epochs, factor)`, after how many epochs the rate is multiplied by the
             factor, again and again; None for a constant rate.
         recurrent_optimizer_name: that of S in an orthogonal layer, else None.
         recurrent_learning_rate: float, its rate, or None.
         source: the tables or other source of the numbers.
         follows: which of text, tables and released code it follows where they differ.
-        further_callbacks: function that returns new callbacks of `fit`, a list, in addition to
-            those of the recipe. One that remembers more than the epoch has `state` and
-            `set_state`, as `tasks.AveragedSGD`, so that an interrupted run can resume.
     """
 
     task: str
@@ -61,11 +54,9 @@ class Recipe:
     optimizer_arguments: dict = field(default_factory=dict)
     updates_per_epoch: int | None = None
     model_options: dict = field(default_factory=dict)
-    averaging_patience: int | None = None
     rate_cut: tuple | None = None
     recurrent_optimizer_name: str | None = None
     recurrent_learning_rate: float | None = None
-    further_callbacks: Callable = list
 
     @property
     def layer(self) -> Any:
@@ -123,10 +114,8 @@ class Recipe:
         return [*(layer_class(n, **below) for n in lower), layer_class(last, **given)]
 
     def callbacks(self) -> list[keras.callbacks.Callback]:
-        """Return new callbacks of `fit`, a list: of the averaging, the look-ahead, the rate."""
+        """Return new callbacks of `fit`, a list: of the look-ahead, the rate."""
         found = []
-        if self.averaging_patience is not None:
-            found.append(AveragedSGD(patience=self.averaging_patience))
         if self.optimizer_name == "MomentumSGD":
             found.append(LookAhead())
         if self.rate_cut is not None:
@@ -137,7 +126,7 @@ class Recipe:
                     lambda epoch, _: rate * factor ** (epoch // period)
                 )
             )
-        return [*found, *self.further_callbacks()]
+        return found
 
     def grouped(self, updates: int) -> Self:
         """Return the recipe with epochs of so many updates, where it counts only updates."""
@@ -158,9 +147,8 @@ class Recipe:
             "model": self.model_options,
             "source": "; follows ".join(part for part in (self.source, self.follows) if part),
         }
-        for name in ("averaging_patience", "rate_cut"):
-            if (value := getattr(self, name)) is not None:
-                told[name] = value
+        if self.rate_cut is not None:
+            told["rate_cut"] = self.rate_cut
         if self.recurrent_optimizer_name is not None:
             rate = self.recurrent_learning_rate
             told["recurrent_optimizer"] = self._told(self.recurrent_optimizer_name, rate)

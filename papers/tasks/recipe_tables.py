@@ -2,12 +2,10 @@
 
 import math
 
-import keras
-
 from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.initializers import ForgetGateBias
+from papers import initializers
 from papers.tasks import mohamed2018, nguyen2020, sutskever2013
-from papers.tasks.language_model import REGULARISATION
 from papers.tasks.recipe import Recipe
 
 # Tasks whose read-out takes h at every step.
@@ -34,8 +32,8 @@ def lstm_recipe(task, name, units, length, table, numbers):
         follows = "the text: no clipping (the code for TIMIT clips at 1)"
     elif task == "words":
         follows = (
-            "the text; clipping, weight decay, regularisation and averaging are those of its "
-            "baseline, Merity et al. (2018)"
+            "the text; clipping and weight decay are those of its baseline, Merity et al. "
+            "(2018), whose regularisation and averaging are left out"
         )
     elif generated:
         follows += "; an epoch of Table 6 is read as one update, since sequences are generated"
@@ -59,8 +57,6 @@ def lstm_recipe(task, name, units, length, table, numbers):
         optimizer_name=optimizer,
         learning_rate=rate,
         optimizer_arguments={"RMSprop": {"rho": 0.9}, "SGD": {"weight_decay": 1.2e-6}},
-        model_options=REGULARISATION if task == "words" else {},
-        averaging_patience=5 if task == "words" else None,
         clipnorm=1.0 if pixels else 0.25 if task == "words" else None,
         batch_size=batch_size,
         epochs=epochs,
@@ -261,7 +257,7 @@ def centered_read_out(task, length):
 
 def configured(name, **config):
     """Return an initializer as Keras deserialises it, so that each layer has one of its own."""
-    package = "" if hasattr(keras.initializers, name) else "keras_momentum_rnn>"
+    package = "papers>" if hasattr(initializers, name) else ""
     return {"class_name": f"{package}{name}", "config": config}
 
 

@@ -14,9 +14,9 @@ def recipe(
     """Return the settings that a paper published for a task, a layer and its size.
 
     Args:
-        task: `"mnist"`, `"pmnist"` (one pixel a step, permuted in the latter), `"timit"`,
-            `"copying"`, `"adding"`, `"words"`, `"characters"`, `"multiplication"`,
-            `"memory5"` or `"memory20"`.
+        task: `"mnist"`, `"pmnist"` (one pixel a step, permuted in the latter), `"copying"`,
+            `"adding"`, `"characters"`, `"multiplication"`, `"memory5"` or `"memory20"`; or
+            `"timit"` or `"words"`, of which there are settings and no task.
         layer: name of a layer, such as `"AdamLSTM"` or `"SimpleRNN"`.
         units: int, one of the published sizes, or a tuple for a stack of layers. Leave it out
             if only one size is published.
@@ -28,7 +28,7 @@ def recipe(
 
     Raises:
         ValueError: if no paper, or more than one, has settings for them, with a list of what
-            the papers have.
+            the papers have for the task.
 
     Example:
 
@@ -56,9 +56,10 @@ def recipe(
     ]
     if len(matching) != 1:
         given = "".join(f", {name}={value!r}" for name, value in options.items())
+        known = [str(found) for found in RECIPES if found.task == task]
         raise ValueError(
             "`task`, `layer`, `units` and the options of the task must name one recipe of the "
-            f"papers: {', '.join(map(str, RECIPES))}. Received: task={task!r}, "
-            f"layer={layer!r}, units={units!r}{given}"
+            f"papers. Of {task} they have: {', '.join(known) or 'none'}. Received: "
+            f"task={task!r}, layer={layer!r}, units={units!r}{given}"
         )
     return matching[0]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from keras_momentum_rnn import requirements
-from keras_momentum_rnn.checks import checked_count
+from papers.checks import checked_count
 from papers.tasks.task import Split
 
 TEST_SHARE = 0.2
@@ -37,24 +36,12 @@ def airline():
     return load_airline()
 
 
-# Each with the package that has it.
-SERIES = {
-    "sunspots": (sunspots, "statsmodels"),
-    "co2": (co2, "statsmodels"),
-    "elnino": (elnino, "statsmodels"),
-    "airline": (airline, "aeon"),
-}
+SERIES = {"sunspots": sunspots, "co2": co2, "elnino": elnino, "airline": airline}
 
 
 def values_of(name):
-    """Return a series as an array in float64.
-
-    Raises:
-        ImportError: if the package is missing that has it, with what to install.
-    """
-    read, package = SERIES[name]
-    requirements.check(f"the series {name}", "archive", {package: package})
-    return np.asarray(read(), "float64")
+    """Return a series as an array in float64."""
+    return np.asarray(SERIES[name](), "float64")
 
 
 def windows(values, window, validation):

@@ -9,8 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_momentum_rnn import requirements
-from keras_momentum_rnn.checks import checked, checked_count
+from papers.checks import checked_count
 from papers.tasks.files import existing_folder
 from papers.tasks.task import Split, sequence_model
 
@@ -20,18 +19,6 @@ HOP = 128
 BINS = WINDOW // 2 + 1
 # One frame to read, and one to predict.
 SHORTEST = WINDOW + HOP
-
-# The 24 speakers of TIMIT's core test set, and the 50 of the usual development set.
-CORE_TEST = """
-mdab0 mwbt0 felc0 mtas1 mwew0 fpas0 mjmp0 mlnt0 fpkt0 mlll0 mtls0 fjlm0
-mbpm0 mklt0 fnlp0 mcmj0 mjdh0 fmgd0 mgrt0 mnjm0 fdhc0 mjln0 mpam0 fmld0
-"""
-DEVELOPMENT = """
-faks0 fdac1 fjem0 mgwt0 mjar0 mmdb1 mmdm2 mpdf0 fcmh0 fkms0 mbdg0 mbwm0 mcsh0
-fadg0 fdms0 fedw0 mgjf0 mglb0 mrtk0 mtaa0 mtdt0 mthc0 mwjg0 fnmr0 frew0 fsem0
-mbns0 mmjr0 mdls0 mdlf0 mdvc0 mers0 fmah0 fdrw0 mrcs0 mrjm4 fcal1 mmwh0 fjsj0
-majc0 mjsw0 mreb0 fgjd0 fjmg0 mroa0 mteb0 mjfc0 mrjr0 fmml0 mrws1
-"""
 
 
 def speech(
@@ -54,8 +41,8 @@ def speech(
     The signal, of full scale 1, is brought to 8 kHz and one channel; frames are whole windows,
     16 ms apart. Sequences are padded at their end, and padded steps have weight 0 in the loss
     and in the score, the mean squared error over bins and true frames. No speaker is in two
-    of the three sets. See `timit` for the papers' set; they leave the floor, the logarithm,
-    here natural, and the scale of the signal open, on which the error depends.
+    of the three sets. The papers' set is TIMIT; they leave the floor, the logarithm, here
+    natural, and the scale of the signal open, on which the error depends.
 
     Args:
         folder: a directory, searched with all its folders for wav files, of any encoding and
@@ -95,48 +82,6 @@ def speech(
     return speech_task(sets, subset, frames, floor, seed)
 
 
-def timit(
-    folder: Path | str,
-    subset: int | None = None,
-    frames: int | None = None,
-    floor: float = 1e-5,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """TIMIT, the papers' speech task (MomentumRNN section 3.2 and appendix A.2), by its path.
-
-    As `speech`. Training has the speakers of TIMIT's folder TRAIN; validation the 24 of the
-    core test set, 192 utterances; test the 50 of the usual development set, 400 utterances.
-    The two sentences that all speakers say (SA) are left out. The paper has the same 192 and
-    400, without a list, and 3,640 training utterances where TRAIN has 3,696: it does not say
-    which it left out.
-
-    Args:
-        folder: directory with TIMIT's folders TRAIN and TEST, in capitals or not.
-        subset, frames, floor, seed: as of `speech`.
-
-    Raises:
-        FileNotFoundError, ValueError: as `speech`; also if a set has no utterance.
-    """
-    folder = existing_folder("folder", folder)
-    sets = {"train": [], "validation": [], "test": []}
-    for path in wav_files(folder):
-        place = [part.lower() for part in path.relative_to(folder).parts]
-        if place[-1].startswith("sa"):
-            continue
-        if "train" in place[:-2]:
-            sets["train"].append(path)
-        elif place[-2:-1] and place[-2] in CORE_TEST.split():
-            sets["validation"].append(path)
-        elif place[-2:-1] and place[-2] in DEVELOPMENT.split():
-            sets["test"].append(path)
-    if empty := [name for name, paths in sets.items() if not paths]:
-        raise ValueError(
-            "`folder` must have TIMIT's TRAIN/dialect/speaker and TEST/dialect/speaker; "
-            f"no utterance is for {', '.join(empty)}. Received: folder={str(folder)!r}"
-        )
-    return speech_task(list(sets.values()), subset, frames, floor, seed)
-
-
 def wav_files(folder):
     """Return all wav files under a folder, sorted."""
     paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".wav" and p.is_file())
@@ -162,11 +107,10 @@ def speaker_of(path, folder, pattern):
 
 def speech_task(sets, subset, frames, floor, seed):
     """Return the arguments of `Task` for three lists of paths."""
-    modules = {"scipy": "scipy", "soundfile": "soundfile"}
-    requirements.check("speech", "tasks", modules)
-    checked("floor", floor, above=0)
-    if frames is not None and checked_count("frames", frames) < 2:
-        raise ValueError(f"`frames` must be at least 2. Received: {frames=}")
+    if not floor > 0:
+        raise ValueError(f"`floor` must be above 0. Received: {floor=}")
+    if frames is not None:
+        checked_count("frames", frames, at_least=2)
     train, *rest = sets
     if subset is not None:
         order = np.random.default_rng(seed).permutation(len(train))

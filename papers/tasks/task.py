@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_momentum_rnn.checks import checked_choice, checked_count
+from papers.checks import checked_choice, checked_count
 
 
 class Batches(keras.utils.PyDataset):
@@ -24,22 +24,13 @@ class Batches(keras.utils.PyDataset):
         count: int, how many batches an epoch has.
         batch: function (epoch, i) -> (x, y) or (x, y, sample_weight).
         epoch: int, the number of the first epoch.
-        rate: function (epoch, i) -> float, by which `Task.fit` has the callback `ScaledRate`
-            multiply the learning rate for batch i, or None.
     """
 
-    def __init__(
-        self,
-        count: int,
-        batch: Callable[[int, int], tuple],
-        epoch: int = 0,
-        rate: Callable[[int, int], float] | None = None,
-    ) -> None:
+    def __init__(self, count: int, batch: Callable[[int, int], tuple], epoch: int = 0) -> None:
         super().__init__()
         self.count = count
         self.batch = batch
         self.first_epoch = self.epoch = epoch
-        self.rate = rate
 
     def __len__(self):
         return self.count
@@ -62,31 +53,6 @@ class Epochs(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.batches.epoch = self.batches.first_epoch + epoch
-
-
-class ScaledRate(keras.callbacks.Callback):
-    """Multiply the learning rate for each batch as its `Batches` say.
-
-    Between epochs the optimizer has its own rate again, for checkpoints and schedules by
-    callbacks. `steps_per_execution` must be 1.
-
-    Args:
-        batches: the `Batches` that `fit` reads.
-    """
-
-    def __init__(self, batches: Batches) -> None:
-        super().__init__()
-        self.batches = batches
-
-    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        if batch == 0:
-            # Not before: callbacks after this one may set the rate as the epoch begins.
-            self.own = float(self.model.optimizer.learning_rate)
-        factor = self.batches.rate(self.batches.epoch, batch)
-        self.model.optimizer.learning_rate = self.own * factor
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.model.optimizer.learning_rate = self.own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,9 +234,8 @@ class Task:
             *layers: recurrent layers, the lowest first, all but the last with
                 `return_sequences=True`, the last with `**task.layer_arguments`.
             batch_size: positive integer, which a stateful task needs and the others ignore.
-            **options: for words and characters those of
-                `papers.tasks.language_model.language_model`, else arguments of
-                the read-out, a `keras.layers.Dense`, such as `kernel_initializer`.
+            **options: arguments of the read-out, a `keras.layers.Dense`, such as
+                `kernel_initializer`; characters have none.
 
         Raises:
             ValueError: if there is no layer, if one does not return what the next one takes, or
@@ -320,12 +285,11 @@ class Task:
                 history.
         """
         batches = self.train.batches(batch_size, seed=seed)
-        scaling = [] if batches.rate is None else [ScaledRate(batches)]
         return model.fit(
             batches,
             epochs=epochs,
             initial_epoch=initial_epoch,
-            callbacks=[Epochs(batches), *scaling, *self.new_callbacks(), *callbacks],
+            callbacks=[Epochs(batches), *self.new_callbacks(), *callbacks],
             shuffle=False,
             **options,
         )

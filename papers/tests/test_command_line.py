@@ -1,17 +1,26 @@
-"""What the command lines of the examples share."""
+"""What the command lines share."""
 
 import argparse
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 
-from papers.command_line import RESUMES, command_of, documented_parser, ending, folder, positive
+from papers.command_line import (
+    INSTALL,
+    RESUMES,
+    command_of,
+    ending,
+    folder,
+    positive,
+)
 
-EXAMPLES = Path(__file__).parents[2] / "papers"
+PAPERS = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_with_a_command_line_runs_as_a_script(path):
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_module_with_a_command_line_runs_as_a_script(path):
     text = path.read_text(encoding="utf-8")
     assert ("def main(" in text) == ('if __name__ == "__main__":' in text)
 
@@ -22,7 +31,7 @@ def test_an_example_with_a_command_line_runs_as_a_script(path):
         (KeyboardInterrupt(), RESUMES),
         (ValueError("`units` must be"), "ValueError: `units` must be"),
         (FileNotFoundError(2, "None there"), "FileNotFoundError: [Errno 2] None there"),
-        (ImportError("Install"), "ImportError: Install"),
+        (ModuleNotFoundError("No module named 'aeon'"), f"No module named 'aeon'. {INSTALL}"),
     ],
 )
 def test_a_command_that_cannot_go_on_ends_with_a_message(error, message):
@@ -37,12 +46,21 @@ def test_a_mistake_in_the_code_keeps_its_traceback():
 
 
 def test_a_command_is_told_as_a_shell_takes_it():
-    command = command_of("/a/b/reproduce.py", ["adding", "--set", "folder=my data"])
+    command = command_of(PAPERS / "reproduce.py", ["adding", "--set", "folder=my data"])
     assert command == "python -m papers.reproduce adding --set 'folder=my data'"
 
 
-def test_the_help_begins_with_the_first_line():
-    assert documented_parser("What it does.\n\nMore.").description == "What it does."
+def test_commands_of_the_readme_are_modules():
+    text = (PAPERS / "README.md").read_text(encoding="utf-8")
+    commands = {*re.findall(r"python -m (papers[.\w]+)", text)}
+    assert len(commands) > 10
+    assert [name for name in commands if importlib.util.find_spec(name) is None] == []
+
+
+def test_links_of_the_readme_lead_somewhere():
+    text = (PAPERS / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not (PAPERS / link).exists()] == []
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "x", ""])

@@ -1,24 +1,13 @@
 """Speech tasks: the spectrogram against its definition, speakers kept apart, files refused."""
 
-import os
-import re
-import wave
-
 import keras
 import numpy as np
 import pytest
-from harness import array
-
-pytest.importorskip("scipy", reason="it resamples speech")
-pytest.importorskip("soundfile", reason="it reads speech")
-
 import soundfile
+from harness import array
 from scipy import signal
 
 from papers import tasks
-from papers.tasks.speech import CORE_TEST, DEVELOPMENT
-
-FSDD = r"_(.+)_"
 
 
 def sine(hertz, rate, seconds=0.2, amplitude=0.5):
@@ -184,57 +173,15 @@ def test_channels_are_averaged_and_other_encodings_read(tmp_path):
     np.testing.assert_allclose(task.train.x, task.test.x, atol=1e-3)
 
 
-def test_timit_by_its_folders(tmp_path):
-    def add(place, seed):
-        write_sphere(tmp_path / place, noise(seed, 2000 + seed * 256), 16000)
-
-    add("TRAIN/DR1/FCJF0/SI1027.WAV", 0)
-    add("TRAIN/DR1/FCJF0/SA1.WAV", 1)
-    add("TRAIN/DR2/MDAB0X/SX37.WAV", 2)
-    add("TEST/DR1/MDAB0/SX139.WAV", 3)
-    add("TEST/DR1/FAKS0/SI943.WAV", 4)
-    add("TEST/DR1/FAKS0/SA2.WAV", 5)
-    add("TEST/DR3/MMJB1/SI1408.WAV", 6)
-    task = tasks.load("timit", folder=tmp_path)
-
-    def frames(seed):
-        return (1000 + seed * 128 - 256) // 128
-
-    lengths = [s.sample_weight.sum(axis=1).tolist() for s in (task.train, task.validation)]
-    assert lengths == [[frames(0), frames(2)], [frames(3)]]
-    assert task.test.sample_weight.sum(axis=1).tolist() == [frames(4)]
-    core, development = CORE_TEST.split(), DEVELOPMENT.split()
-    assert len(core) == 24 and len(development) == 50
-    assert len({*core, *development}) == 74
-
-
-@pytest.mark.skipif(
-    "KERAS_MOMENTUM_RNN_WAV" not in os.environ,
-    reason="KERAS_MOMENTUM_RNN_WAV names no folder of {digit}_{speaker}_{index}.wav",
-)
-def test_recordings_of_spoken_digits():
-    folder = os.environ["KERAS_MOMENTUM_RNN_WAV"]
-    task = tasks.load("speech", folder=folder, speaker=FSDD, subset=20, frames=12)
-    names = [re.search(FSDD, name)[1] for name in os.listdir(folder) if name.endswith(".wav")]
-    counts = sorted(names.count(name) for name in set(names))
-    assert len(task.train) == 20 and len(task.test) in counts
-    assert np.isfinite(task.train.x).all() and task.input_shape == (11, 129)
-    # Speech lasts: the last frame says more about the next one than the mean does.
-    repeating = float(task.chance_means.split()[-1])
-    assert 0 < repeating < task.chance["mse"]
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda p: p.write_bytes(b""), "0.wav is not a sound file that libsndfile can read"),
-        (lambda p: p.write_bytes(b"RIFFxxxxWAVE"), "0.wav is not a sound file that libsndfile"),
-        (lambda p: p.write_text("hello " * 300), "0.wav is not a sound file that libsndfile"),
+        (lambda p: p.write_bytes(p.read_bytes()[:30]), "0.wav is not a sound file that libsnd"),
         (lambda p: soundfile.write(p, noise(0, 383), 8000), "at least 384 samples at 8000 Hz"),
         (lambda p: soundfile.write(p, noise(0, 700), 16000), "ann/0.wav with 350"),
-        (lambda p: soundfile.write(p, np.zeros(0), 8000), "ann/0.wav with 0"),
     ],
-    ids=["empty", "header", "text", "short", "short at 16 kHz", "no samples"],
+    ids=["empty", "cut off", "short", "short at 16 kHz"],
 )
 def test_bad_files_are_named(folder, damage, message):
     damage(folder / "ann" / "0.wav")
@@ -243,45 +190,20 @@ def test_bad_files_are_named(folder, damage, message):
     assert message in str(error.value)
 
 
-def test_a_wav_cut_off_in_its_header_is_named(folder):
-    path = folder / "bob" / "1.wav"
-    with wave.open(os.fspath(path)) as whole:
-        assert whole.getnframes() > 384
-    path.write_bytes(path.read_bytes()[:30])
-    with pytest.raises(ValueError, match=r"1\.wav"):
-        tasks.load("speech", folder=folder)
-
-
 @pytest.mark.parametrize(
-    ("name", "options", "error", "message"),
+    ("options", "error", "message"),
     [
-        ("speech", {"folder": "no/such"}, FileNotFoundError, "`folder` must be an existing"),
-        ("speech", {}, ValueError, "speech needs the option 'folder'"),
-        ("speech", {"validation_speakers": 2}, ValueError, "more speakers than the 3 that are"),
-        ("speech", {"speaker": r"(\d{3})"}, ValueError, "whose first group is found in the"),
-        ("speech", {"speaker": r"ann|bob|eve"}, ValueError, "whose first group is found in"),
-        (
-            "speech",
-            {"frames": 1},
-            ValueError,
-            "`frames` must be at least 2. Received: frames=1",
-        ),
-        ("speech", {"floor": 0}, ValueError, "`floor` must be a number in (0, infinity)."),
-        ("timit", {}, ValueError, "no utterance is for train, validation, test."),
+        ({}, FileNotFoundError, "must have wav files in it"),
+        ({"folder": "no/such"}, FileNotFoundError, "`folder` must be an existing"),
+        ({"validation_speakers": 2}, ValueError, "more speakers than the 3 that are"),
+        ({"speaker": r"ann|bob|eve"}, ValueError, "whose first group is found in"),
+        ({"frames": 1}, ValueError, "`frames` must be an integer of at least 2."),
     ],
 )
-def test_bad_options_are_refused(folder, name, options, error, message):
-    if options:
-        options = {"folder": folder, **options}
-    elif name == "timit":
-        options = {"folder": folder}
+def test_what_cannot_be_read_is_refused(folder, tmp_path, options, error, message):
+    if not options:
+        folder = tmp_path / "empty"
+        folder.mkdir()
     with pytest.raises(error) as raised:
-        tasks.load(name, **options)
+        tasks.load("speech", **{"folder": folder, **options})
     assert message in str(raised.value)
-
-
-def test_a_folder_without_wav_files_is_named(tmp_path):
-    (tmp_path / "notes.txt").write_text("no sound")
-    for name in ("speech", "timit"):
-        with pytest.raises(FileNotFoundError, match="must have wav files in it"):
-            tasks.load(name, folder=tmp_path)

@@ -1,15 +1,14 @@
 """Rule and recurrence in one loop on the CPU, compiled by Numba, with a gradient by hand.
 
-    ready.py                 whether it can run here
-    stale_code.py            compiled code of other versions, on the disk
-    run.py                   a `Sequence`, and the equations for second derivatives
-    torch_call.py, jax_call.py, xla_ffi.py, tensorflow_call.py    the call on each backend
-    kernel.py, threads.py    forward and back on NumPy arrays, samples over threads
-    recurrences.py           the recurrences: their weights, states, and what is kept of them
-    loops.py, nested.py      the loops over time, of plain and of nested cells
-    drive.py                 what they share: the rule, and the sides of x and h
-    cells.py, rules.py       one step of a cell and of a rule, and its way back
-    products.py, functions.py, memory.py, vectors.py, padding.py    what they are made of
+    runtime.py       whether it can run here; its compiled code, threads and memory
+    run.py           a `Sequence`, and the equations for second derivatives
+    torch_call.py, jax_call.py, tensorflow_call.py    the call on each backend
+    kernel.py        forward and back on NumPy arrays; the recurrences, samples over threads
+    drive.py         how memory is laid out, and what the loops share: the rule, x and h
+    loops.py         the loops over time
+    nested.py        the same of nested cells
+    equations.py     one step of a rule and of a cell, and its way back
+    simd.py          the vectors and products that they are made of
 
-Nothing but `ready.py` is imported before a layer runs on the path "native".
+Nothing but `runtime.py` is imported before a layer runs on the path "native".
 """

@@ -1,7 +1,37 @@
-"""What the loops of all recurrences share: their arrays, the rule, and the sides of x and h.
+"""What the loops over time share: their arrays, the rule, and the products with x and h.
 
 Arrays are flat. A width is padded to vectors: `units` numbers to `padded`, and the drive to
 `wide`, gate by gate. Pads are zero in every weight, so they do nothing.
+
+A call of a loop takes some samples, `rows` of them, through time together, so that weights are
+read from the cache. Forward, step t writes what the way back needs:
+
+    kept.h      h after the step, which is the output
+    kept.c      c before every step, and after the last
+    kept.gates  what `equations` says of each cell
+    kept.v, .m  of a scaled rule: v and m before every chunk of `every` steps
+
+Back, from the last step to the first:
+
+    rings.dy of step t + 1 -- times U' --+
+    gradients.outputs of step t ---------+--> dh, of the h after step t
+    gradients.states.h, if carried ------+     |
+                                               | the cell, by kept.gates and kept.c
+                                               v
+    gradients.states.c  <------------------- rings.dy of step t
+                                               |
+                                               | the rule, by `again`: the steps of a chunk,
+                                               | computed once more from kept.v and kept.m
+                                               v
+    gradients.states.v, .m  <--------------- rings.du of step t -- times W' --> gradients.x
+
+The gradients of the states are those after step t before it is undone, and those before it
+afterwards, in the same memory. That of h goes mostly through the recurrent product, that is
+through rings.dy. What goes past it is "carried" in gradients.states.h: of a GRU z dh, and all
+of dh where a sample has ended.
+
+A ring has room for some steps, the last one first. When it is full, its rows are multiplied at
+once: the gradient of U is the sum of h' dy over them, that of W the sum of x' du.
 """
 
 from typing import NamedTuple
@@ -9,9 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
-from keras_momentum_rnn.paths.native.products import add_packed_product, add_product
-from keras_momentum_rnn.paths.native.rules import (
+from keras_momentum_rnn.paths.native.equations import (
     LINEAR,
     SCALED,
     linear_row,
@@ -20,14 +48,25 @@ from keras_momentum_rnn.paths.native.rules import (
     scaled_row_again,
     scaled_row_back,
 )
-from keras_momentum_rnn.paths.native.vectors import WIDTH
+from keras_momentum_rnn.paths.native.simd import (
+    WIDTH,
+    add_packed_product,
+    add_product,
+    add_to,
+    clear,
+    copy,
+    copy_ragged,
+)
 
 
 class Shape(NamedTuple):
-    """`every`: v and m of a scaled rule are kept before so many steps; `kept`: see `cells`.
+    """The cell by its number, and sizes.
 
-    `memories` are the cell's states beside h, and `inner` is the width of the drive of a
-    nested memory. Where `driven`, x is the drive, padded gate by gate, and W does nothing.
+    memories: how many states the cell has beside h.
+    inner: the width of the drive of a nested memory, or 0.
+    kept: the width of `Kept.gates`.
+    every: before so many steps v and m of a scaled rule are kept.
+    driven: bool, whether x is the drive, padded gate by gate. Then W does nothing.
     """
 
     cell: int
@@ -82,12 +121,10 @@ class States(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the way back needs.
+    """What the way back needs, see above.
 
-    h: `(batch, time, units)`, the outputs.
-    c: `(time + 1, batch, memories * padded)`; the first is given.
-    gates: `(time, batch, kept)`, see `cells`.
-    v, m: `(chunks, batch, wide)`, before every chunk of steps.
+    h: `(batch, time, units)`, c: `(time + 1, batch, memories * padded)`, the first is given,
+    gates: `(time, batch, kept)`, v and m: `(chunks, batch, wide)`.
     """
 
     h: np.ndarray
@@ -97,11 +134,70 @@ class Kept(NamedTuple):
     m: np.ndarray
 
 
-class Rings(NamedTuple):
-    """Rows of some steps, gathered before they are multiplied for gradients of the weights.
+# The loops take these apart before they go through rows: each use of a tuple in a compiled
+# function counts references to all of its arrays.
 
-    dy and du are the gradients of the recurrent product and of u, `ring_row(wide)` apart.
+
+class Inputs(NamedTuple):
+    """What both ways read.
+
+    x: `(batch, time, features)`.
+    weights: `Weights`.
+    numbers: `Numbers`.
+    lengths: `(batch,)`, after how many steps each sample ends.
     """
+
+    x: np.ndarray
+    weights: tuple
+    numbers: tuple
+    lengths: np.ndarray
+
+
+class Saved(NamedTuple):
+    """What the way back reads beside its inputs.
+
+    h_first: `(batch, padded)`, h before the first step.
+    kept: `Kept`.
+    transposed: tuple of the `packed` transposes of all matrices, their columns padded.
+    """
+
+    h_first: np.ndarray
+    kept: tuple
+    transposed: tuple
+
+
+class Gradients(NamedTuple):
+    """What the way back is given, and what it writes.
+
+    outputs: `(batch, time, units)`, read if `has_outputs`.
+    states: `States`, of the final states, and then of the first.
+    x: `(batch, time, features)`, written if `wants_x`.
+    weights: `Weights`, to which is added.
+    """
+
+    outputs: np.ndarray
+    has_outputs: bool
+    states: tuple
+    x: np.ndarray
+    wants_x: bool
+    weights: tuple
+
+
+class Step(NamedTuple):
+    """A step t of the samples from `first` on.
+
+    now, after: where their rows of this step, and of the one after it, begin in the rings.
+    """
+
+    t: int
+    first: int
+    rows: int
+    now: int
+    after: int
+
+
+class Rings(NamedTuple):
+    """Rows of some steps. Those of dy and du are `ring_row(wide)` apart."""
 
     dy: np.ndarray
     du: np.ndarray
@@ -110,38 +206,55 @@ class Rings(NamedTuple):
 
 
 class Again(NamedTuple):
-    """A scaled rule, computed again: u, v' and 1 / sqrt(m' + eps) of a chunk of steps."""
+    """A scaled rule, computed again: u, v' and 1 / sqrt(m' + epsilon) of a chunk of steps."""
 
     u: np.ndarray
-    v_all: np.ndarray
-    r_all: np.ndarray
+    velocity: np.ndarray
+    inverse_root: np.ndarray
     v: np.ndarray
     m: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Memory of one call of the way back.
+
+    dh: `(rows, padded)`, of the h after a step.
+    dx: one step's, its rows padded.
+    carried: bool, `(rows,)`, whether `Gradients.states.h` belongs to the h before the step.
+    """
+
+    rings: tuple
+    again: tuple
+    dh: np.ndarray
+    dx: np.ndarray
+    carried: np.ndarray
 
 
 # Forward
 
 
 @njit(forceinline=True)
-def project(u, i, x, weights, t, shape, first, rows):
+def project(u, i, inputs, shape, step):
     """u = W x + b of a step, or x, the drive."""
+    t, first, rows, _, _ = step
     if shape.driven:
         for r in range(rows):
             at = ((first + r) * shape.time + t) * shape.wide
-            copy(u, i + r * shape.wide, x, at, shape.wide)
+            copy(u, i + r * shape.wide, inputs.x, at, shape.wide)
         return
     for r in range(rows):
-        copy(u, i + r * shape.wide, weights.b, 0, shape.wide)
+        copy(u, i + r * shape.wide, inputs.weights.b, 0, shape.wide)
     add_packed_product(
         u, i, shape.wide,
-        x, (first * shape.time + t) * shape.features, shape.time * shape.features,
-        weights.W, rows, shape.wide, shape.features,
+        inputs.x, (first * shape.time + t) * shape.features, shape.time * shape.features,
+        inputs.weights.W, rows, shape.wide, shape.features,
     )  # fmt: skip
 
 
 @njit(forceinline=True)
-def keep_slots(kept, states, numbers, t, shape, first, rows):
+def keep_slots(kept, states, numbers, shape, step):
     """Keep v and m of a scaled rule before a chunk of steps."""
+    t, first, rows, _, _ = step
     if numbers.kind == SCALED and t % shape.every == 0:
         i, j = (t // shape.every * shape.batch + first) * shape.wide, first * shape.wide
         copy(kept.v, i, states.v, j, rows * shape.wide)
@@ -169,32 +282,31 @@ def ring_row(width):
 
 
 @njit(forceinline=True)
-def new_rings(shape, rows, ring, apart):
-    """Return `Rings` of so many steps; `apart` is whether du is another than dy."""
+def new_scratch(shape, rows, ring, numbers, apart):
+    """Return `Scratch` with rings of so many steps; `apart`: is du another than dy?"""
     size = ring * rows * ring_row(shape.wide)
     dy = np.zeros(size, np.float32)
     du = np.zeros(size, np.float32) if apart else dy
     h = np.zeros(ring * rows * shape.padded, np.float32)
     x = np.zeros(WIDTH if shape.driven else ring * rows * shape.features, np.float32)
-    return Rings(dy, du, h, x)
-
-
-@njit(forceinline=True)
-def new_again(shape, rows, numbers):
     scaled = numbers.kind == SCALED
     chunk = shape.every * rows * shape.wide if scaled else WIDTH
     slots = rows * shape.wide if scaled else WIDTH
-    return Again(
+    again = Again(
         np.empty(chunk, np.float32), np.empty(chunk, np.float32), np.empty(chunk, np.float32),
         np.empty(slots, np.float32), np.empty(slots, np.float32),
     )  # fmt: skip
+    dh = np.zeros(rows * shape.padded, np.float32)
+    dx = np.zeros(rows * (-(-shape.features // WIDTH) * WIDTH), np.float32)
+    return Scratch(Rings(dy, du, h, x), again, dh, dx, np.ones(rows, np.bool_))
 
 
 @njit(forceinline=True)
-def rule_again(again, kept, x, weights, numbers, lengths, t, shape, first, rows):
-    """At the last step t of a chunk compute a scaled rule of its steps again."""
+def rule_again(again, inputs, kept, shape, step):
+    """At the last step of a chunk compute a scaled rule of its steps again."""
+    t, first, rows, _, _ = step
     wide, every = shape.wide, shape.every
-    if numbers.kind != SCALED or not (t == shape.time - 1 or t % every == every - 1):
+    if inputs.numbers.kind != SCALED or not (t == shape.time - 1 or t % every == every - 1):
         return
     i = (t // every * shape.batch + first) * wide
     copy(again.v, 0, kept.v, i, rows * wide)
@@ -202,37 +314,36 @@ def rule_again(again, kept, x, weights, numbers, lengths, t, shape, first, rows)
     start = t // every * every
     for s in range(start, t + 1):
         z = (s - start) * rows * wide
-        project(again.u, z, x, weights, s, shape, first, rows)
+        project(again.u, z, inputs, shape, Step(s, first, rows, 0, 0))
         for r in range(rows):
-            if s < lengths[first + r]:
-                i, j = z + r * wide, r * wide
+            if s < inputs.lengths[first + r]:
                 scaled_row_again(
-                    again.u, again.r_all, i, again.v, again.m, again.v_all, j, wide, numbers
+                    again.u, again.inverse_root, z + r * wide,
+                    again.v, again.m, again.velocity, r * wide, wide, inputs.numbers,
                 )  # fmt: skip
 
 
 @njit(forceinline=True)
-def gradient_of_h(
-    dh, rings, before, d_outputs, has_d_outputs, gradients, carried, Ut, t, shape, first, rows
-):
-    """Set dh of a step's new h; the next step's rows of `rings` begin at row `before`."""
+def gradient_of_h(scratch, saved, gradients, shape, step):
+    """Set dh, of the h after a step."""
+    t, first, rows, _, after = step
     time, units, padded, wide = shape.time, shape.units, shape.padded, shape.wide
+    dh, dy, Ut = scratch.dh, scratch.rings.dy, saved.transposed[1]
     for r in range(rows):
-        if has_d_outputs:
-            copy_ragged(dh, r * padded, d_outputs, ((first + r) * time + t) * units, units)
+        if gradients.has_outputs:
+            at = ((first + r) * time + t) * units
+            copy_ragged(dh, r * padded, gradients.outputs, at, units)
         else:
             clear(dh, r * padded, padded)
-        if carried[r]:
-            add_to(dh, r * padded, gradients.h, (first + r) * padded, padded)
+        if scratch.carried[r]:
+            add_to(dh, r * padded, gradients.states.h, (first + r) * padded, padded)
     if t < time - 1:
         row = ring_row(wide)
-        add_packed_product(
-            dh, 0, padded, rings.dy, before * row, row, Ut, rows, padded, wide
-        )  # fmt: skip
+        add_packed_product(dh, 0, padded, dy, after * row, row, Ut, rows, padded, wide)
 
 
 @njit(forceinline=True)
-def gather(rings, n, x, h_first, kept, sample, t, shape):
+def gather(rings, n, x, h_first, h_all, sample, t, shape):
     """Copy x and the old h of a sample's step to row n of the rings."""
     features, units, padded = shape.features, shape.units, shape.padded
     if not shape.driven:
@@ -242,41 +353,43 @@ def gather(rings, n, x, h_first, kept, sample, t, shape):
         copy(rings.h, n * padded, h_first, sample * padded, padded)
     else:
         at = (sample * shape.time + t - 1) * units
-        copy_ragged(rings.h, n * padded, kept.h, at, units)
+        copy_ragged(rings.h, n * padded, h_all, at, units)
 
 
 @njit(forceinline=True)
-def rule_row_back(d_drive, rings, i, again, gradients, numbers, sample, t, shape, r, rows):
-    """From the gradient of a row's drive to du."""
-    wide = shape.wide
-    j = sample * wide
+def rule_row_back(d_drive, du, again, r, numbers, states, shape, step):
+    """From the gradient of a row's drive, in a ring, to du."""
+    wide, sample, t = shape.wide, step.first + r, step.t
+    i, j = (step.now + r) * ring_row(wide), sample * wide
     if numbers.kind == LINEAR:
         mu = numbers.mu[sample * numbers.mu_row + t]
-        linear_row_back(d_drive, rings.du, i, gradients.v, j, wide, mu, numbers.gain)
+        linear_row_back(d_drive, du, i, states.v, j, wide, mu, numbers.gain)
     elif numbers.kind == SCALED:
-        at = (t % shape.every * rows + r) * wide
+        at = (t % shape.every * step.rows + r) * wide
         scaled_row_back(
-            d_drive, rings.du, i, again.u, again.v_all, again.r_all, at,
-            gradients.v, gradients.m, j, wide, numbers,
+            d_drive, du, i, again.u, again.velocity, again.inverse_root, at,
+            states.v, states.m, j, wide, numbers,
         )  # fmt: skip
 
 
 @njit(forceinline=True)
-def gradient_of_x(dx, dx_step, rings, now, Wt, t, shape, first, rows):
-    """Write dx of a step, whose rows of `rings` begin at row `now`."""
+def gradient_of_x(scratch, saved, gradients, shape, step):
+    """Write dx of a step."""
+    t, first, rows, now, _ = step
     time, features, wide = shape.time, shape.features, shape.wide
-    row, padded_x = ring_row(wide), len(dx_step) // rows
+    du, row, padded_x = scratch.rings.du, ring_row(wide), len(scratch.dx) // rows
     if shape.driven:
         for r in range(rows):
-            copy(dx, ((first + r) * time + t) * wide, rings.du, (now + r) * row, wide)
+            at = ((first + r) * time + t) * wide
+            copy(gradients.x, at, du, (now + r) * row, wide)
         return
-    clear(dx_step, 0, rows * padded_x)
+    clear(scratch.dx, 0, rows * padded_x)
     add_packed_product(
-        dx_step, 0, padded_x, rings.du, now * row, row, Wt, rows, padded_x, wide
+        scratch.dx, 0, padded_x, du, now * row, row, saved.transposed[0], rows, padded_x, wide
     )  # fmt: skip
     for r in range(rows):
         at = ((first + r) * time + t) * features
-        copy_ragged(dx, at, dx_step, r * padded_x, features)
+        copy_ragged(gradients.x, at, scratch.dx, r * padded_x, features)
 
 
 @njit(forceinline=True)
@@ -294,16 +407,17 @@ def add_gradients(sums, rings, count, shape, has_side):
 
 
 @njit(forceinline=True)
-def gradient_of_first_h(dh, rings, last, gradients, carried, Ut, shape, first, rows):
-    """Write it to `gradients.h`; the first step's rows of `rings` begin at row `last`."""
-    padded, row = shape.padded, ring_row(shape.wide)
+def gradient_of_first_h(scratch, saved, gradients, shape, first, rows, last):
+    """Write the gradient of the h before all steps; the first step begins at row `last`."""
+    padded, row, dh, h = shape.padded, ring_row(shape.wide), scratch.dh, gradients.states.h
     for r in range(rows):
-        if carried[r]:
-            copy(dh, r * padded, gradients.h, (first + r) * padded, padded)
+        if scratch.carried[r]:
+            copy(dh, r * padded, h, (first + r) * padded, padded)
         else:
             clear(dh, r * padded, padded)
     if shape.time:
         add_packed_product(
-            dh, 0, padded, rings.dy, last * row, row, Ut, rows, padded, shape.wide
+            dh, 0, padded, scratch.rings.dy, last * row, row, saved.transposed[1],
+            rows, padded, shape.wide,
         )  # fmt: skip
-    copy(gradients.h, first * padded, dh, 0, rows * padded)
+    copy(h, first * padded, dh, 0, rows * padded)

@@ -1,13 +1,15 @@
 """The native kernel as an operation of JAX."""
 
 import ctypes
+import dataclasses
 import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from keras_momentum_rnn.paths.native import kernel, xla_ffi
+from keras_momentum_rnn.paths import xla_ffi
+from keras_momentum_rnn.paths.native import kernel
 
 # Of the names by which XLA knows the functions.
 PREFIX = "keras_momentum_rnn.native"
@@ -22,17 +24,23 @@ def run_cell(problem, x, weights, states):
         for i, w in enumerate(weights)
     ]
 
-    def run_steps(*inputs):
-        x, weights, states = problem.equation.divided(inputs)
-        given = [w if there else None for w, there in zip(weights, present)]
-        return problem.run_steps(x, *given, *states)
+    masked, equation = problem.lengths is not None, problem.equation
+    # What is traced must not hide in a function: a second derivative may be taken when this
+    # trace has ended.
+    static = dataclasses.replace(problem, mu=None, counters=None, lengths=None)
 
-    lengths = problem.lengths
-    if lengths is None:
-        lengths = jnp.full(x.shape[0], x.shape[1])
-    equation = problem.equation
+    def run_steps(constants, *inputs):
+        _, lengths, counters = constants
+        x, weights, states = equation.divided(inputs)
+        given = [w if there else None for w, there in zip(weights, present)]
+        traced = dataclasses.replace(
+            static, lengths=lengths if masked else None, counters=counters
+        )
+        return traced.run_steps(x, *given, *states)
+
+    lengths = problem.lengths if masked else jnp.full(x.shape[0], x.shape[1])
     # With `jax_enable_x64` they may be of 64 bits.
-    constants = problem.mu.astype(jnp.float32), lengths.astype(jnp.int32)
+    constants = problem.mu.astype(jnp.float32), lengths.astype(jnp.int32), problem.counters
     inputs = x, *weights, *states
     (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
     return outputs, list(finals)
@@ -48,7 +56,8 @@ def native_cell(equation, run_steps, constants, inputs):
     batch, time, _ = x.shape
     shapes = equation.kept_shapes(batch, time, states[0].shape[-1])
     shapes = [*shapes, *(s.shape for s in states)]
-    outputs, *rest = call("forward", equation, shapes, *constants, *inputs)
+    mu, lengths, _ = constants
+    outputs, *rest = call("forward", equation, shapes, mu, lengths, *inputs)
     return (outputs, tuple(rest[KEPT - 1 :])), rest[: KEPT - 1]
 
 
@@ -69,11 +78,11 @@ native_cell.defvjp(native_cell_forward, native_cell_backward)
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def native_gradients(equation, run_steps, residuals, d_results):
     """Return the gradients of the inputs; their own are those of the cell's own steps."""
-    constants, inputs, outputs, kept = residuals
+    (mu, lengths, _), inputs, outputs, kept = residuals
     d_outputs, d_finals = d_results
     gradients = call(
         "backward", equation, [i.shape for i in inputs],
-        *constants, *inputs, outputs, *kept, d_outputs, *d_finals,
+        mu, lengths, *inputs, outputs, *kept, d_outputs, *d_finals,
     )  # fmt: skip
     return tuple(gradients)
 
@@ -84,10 +93,10 @@ def native_gradients_forward(equation, run_steps, residuals, d_results):
 
 
 def native_gradients_backward(equation, run_steps, residuals, d_gradients):
-    (_, inputs, outputs, kept), d_results = residuals
+    (constants, inputs, outputs, kept), d_results = residuals
 
     def gradients(inputs, d_results):
-        _, pull_back = jax.vjp(lambda inputs: run_steps(*inputs), inputs)
+        _, pull_back = jax.vjp(lambda inputs: run_steps(constants, *inputs), inputs)
         d_outputs, d_finals = d_results
         return pull_back((d_outputs, list(d_finals)))[0]
 

@@ -6,27 +6,77 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keras_momentum_rnn.paths.native.drive import Kept, Numbers, Shape, States
-from keras_momentum_rnn.paths.native.padding import (
-    by_gate,
-    flat,
-    from_gates,
-    padded_columns,
-    padded_width,
+from keras_momentum_rnn.paths.native import loops, nested
+from keras_momentum_rnn.paths.native.drive import (
+    Gradients,
+    Inputs,
+    Kept,
+    Numbers,
+    Saved,
+    Shape,
+    States,
+    Weights,
 )
-from keras_momentum_rnn.paths.native.products import packed
-from keras_momentum_rnn.paths.native.recurrences import RECURRENCES
-from keras_momentum_rnn.paths.native.rules import LINEAR, NONE, SCALED
-from keras_momentum_rnn.paths.native.threads import run_all, shares
-from keras_momentum_rnn.paths.native.workspaces import workspace
+from keras_momentum_rnn.paths.native.equations import (
+    ELMAN,
+    GRU,
+    LINEAR,
+    LSTM,
+    MODRELU,
+    NONE,
+    SCALED,
+)
+from keras_momentum_rnn.paths.native.nested import GRU_INSIDE, LSTM_INSIDE, NestedWeights
+from keras_momentum_rnn.paths.native.runtime import run_all, shares, workspace
+from keras_momentum_rnn.paths.native.simd import WIDTH, packed
 
 KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
 # So many samples go through time together, so that weights are read from the cache.
 SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
-# So many rows, samples times steps, are gathered for the gradients of the weights.
+# Rows, samples times steps, that are gathered for the gradients of the weights.
 RING_ROWS = 64
-# So many numbers of each of three arrays of a rule are computed again at once.
+# Numbers of each of the three arrays of a scaled rule that are computed again at once.
 CHUNK = 2**16
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """What is kept of a recurrence, and its weights. Widths are multiples of that of h.
+
+    Attributes:
+        code: number by which the loops know it.
+        gates: the width of the drive.
+        kept: the width of what is kept of a step.
+        memories: how many states there are beside h, each as wide.
+        inner: the width of the drive of a nested memory, or 0.
+        weights: class of the named weights, matrices and biases in turn, as loops take them.
+        loops: module with the functions `forward` and `backward`.
+    """
+
+    code: int
+    gates: int
+    kept: int
+    memories: int = 0
+    inner: int = 0
+    weights: type = Weights
+    loops: object = loops
+
+    @property
+    def own_states(self):
+        """The number of its states, h first."""
+        return 1 + self.memories
+
+
+# By their names in `paths.registry`. A new one is a row of `equations`, or loops of its own as
+# those of `nested`, and an entry here.
+RECURRENCES = {
+    "lstm": Recurrence(LSTM, gates=4, kept=4, memories=1),
+    "gru": Recurrence(GRU, gates=3, kept=4),
+    "elman": Recurrence(ELMAN, gates=1, kept=1),
+    "modrelu": Recurrence(MODRELU, gates=1, kept=1),
+    "nested_gru": Recurrence(GRU_INSIDE, 4, 8, 1, 3, NestedWeights, nested),
+    "nested_lstm": Recurrence(LSTM_INSIDE, 4, 8, 2, 4, NestedWeights, nested),
+}
 
 
 @dataclass(frozen=True)
@@ -102,6 +152,47 @@ class Equation:
         return (batch, time, units), c, (steps, batch, shape.kept), slots, slots
 
 
+# Widths padded to whole vectors
+
+
+def padded_width(width):
+    return -(-width // WIDTH) * WIDTH
+
+
+def flat(array):
+    """Return the numbers in a row, in memory that may be written to.
+
+    The compiled loops know this kind of array alone: a second one would be compiled anew.
+    """
+    return np.require(array, np.float32, ["C", "W"]).reshape(-1)
+
+
+def padded_columns(matrix, width):
+    """Return a copy with so many columns, the further ones zero."""
+    out = np.zeros((len(matrix), width), np.float32)
+    out[:, : matrix.shape[1]] = matrix
+    return out
+
+
+def by_gate(array, units):
+    """Return a copy of `(..., gates * units)` with each gate padded."""
+    *lead, width = array.shape
+    gates = width // units
+    padded = padded_width(units)
+    out = np.zeros((*lead, gates, padded), np.float32)
+    out[..., :units] = array.reshape(*lead, gates, units)
+    return out.reshape(*lead, gates * padded)
+
+
+def from_gates(array, units):
+    """Return `(..., gates * units)` of what `by_gate` padded."""
+    *lead, width = array.shape
+    padded = padded_width(units)
+    gates = width // padded
+    out = array.reshape(*lead, gates, padded)[..., :units]
+    return np.ascontiguousarray(out).reshape(*lead, gates * units)
+
+
 def padded_states(states, equation, shape):
     """Return copies of the states as `States`; of what there is not, zeros."""
     own = equation.recurrence.own_states
@@ -120,7 +211,11 @@ def own_shapes(padded, equation, count, shape):
         padded.c[:, i * shape.padded :][:, :units] for i in range(equation.recurrence.memories)
     )
     slots = (from_gates(getattr(padded, name), units) for name in names)
-    return [padded.h[:, :units], *memories, *slots]
+    return [
+        np.ascontiguousarray(padded.h[:, :units]),
+        *map(np.ascontiguousarray, memories),
+        *slots,
+    ]
 
 
 def sample_lengths(lengths, batch, time):
@@ -207,15 +302,15 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     if shape.memories:
         kept.c[0] = padded.c
     lengths = sample_lengths(lengths, batch, time)
-    arguments = (
-        flat(x), packed_weights(*padded_weights(weights, equation, shape), equation),
-        States(*map(flat, padded)), numbers, lengths, shape,
-    )  # fmt: skip
-    written = Kept(*(a.reshape(-1) for a in kept))
+    weights = packed_weights(*padded_weights(weights, equation, shape), equation)
+    inputs = Inputs(flat(x), weights, numbers, lengths)
+    flat_states, flat_kept = States(*map(flat, padded)), Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
         for first, rows in groups(samples, SAMPLES[numbers.kind]):
-            equation.recurrence.loops.forward(*arguments, first, rows, written, keeps)
+            equation.recurrence.loops.forward(
+                inputs, flat_states, flat_kept, keeps, shape, first, rows
+            )
 
     if batch:
         run_all(run, shares(batch))
@@ -250,35 +345,37 @@ def backward(
     matrices, biases = padded_weights(weights, equation, shape)
     transposed = tuple(packed(padded_columns(m.T, padded_width(len(m)))) for m in matrices)
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
-    gradients = padded_states(given, equation, shape)
+    d_states = padded_states(given, equation, shape)
     if dx is None:
         dx = np.empty(x.shape if wants_dx else 0, np.float32)
-    has_d_outputs = d_outputs is not None
-    arguments = (
-        flat(x), packed_weights(matrices, biases, equation), transposed, numbers,
-        sample_lengths(lengths, batch, time), shape,
-    )  # fmt: skip
-    sequences = (
-        flat(padded_columns(states[0], shape.padded)), Kept(*map(flat, kept)),
-        flat(d_outputs) if has_d_outputs else flat(dx[:0]), has_d_outputs,
-        States(*(g.reshape(-1) for g in gradients)), dx.reshape(-1), wants_dx,
-    )  # fmt: skip
+    packed_matrices = packed_weights(matrices, biases, equation)
+    inputs = Inputs(flat(x), packed_matrices, numbers, sample_lengths(lengths, batch, time))
+    h_first = flat(padded_columns(states[0], shape.padded))
+    saved = Saved(h_first, Kept(*map(flat, kept)), transposed)
     sizes = [array.size for pair in zip(matrices, biases) for array in pair]
 
     def run(samples):
         sums = equation.recurrence.weights(*(np.zeros(n, np.float32) for n in sizes))
+        gradients = Gradients(
+            outputs=flat(dx[:0] if d_outputs is None else d_outputs),
+            has_outputs=d_outputs is not None,
+            states=States(*(g.reshape(-1) for g in d_states)),
+            x=dx.reshape(-1),
+            wants_x=wants_dx,
+            weights=sums,
+        )
         for first, rows in groups(samples, SAMPLES[numbers.kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
             equation.recurrence.loops.backward(
-                *arguments, first, rows, *sequences, sums, ring
-            )  # fmt: skip
+                inputs, saved, gradients, shape, first, rows, ring
+            )
         return sums
 
     nothing = [[np.zeros(n, np.float32) for n in sizes]]
     parts = run_all(run, shares(batch)) if batch else nothing
     sums = [sum(part[1:], part[0]) for part in zip(*parts)]
     d_weights = gradients_of_weights(sums, equation, matrices, units)
-    d_states = own_shapes(gradients, equation, len(states), shape)
+    d_states = own_shapes(d_states, equation, len(states), shape)
     if driven and wants_dx:
         dx = from_gates(dx, units)
         if result is not None:

@@ -1,169 +1,122 @@
-"""A cell with a rule on its drive, over time, for some samples of a batch."""
+"""A cell with a rule on its drive, over time, for some samples of a batch; see `drive`."""
 
 import numpy as np
 from numba import njit
 
-from keras_momentum_rnn.paths.native.cells import (
-    ELMAN,
-    GRU,
-    LSTM,
-    MODRELU,
-    elman_row,
-    elman_row_back,
-    gru_row,
-    gru_row_back,
-    lstm_row,
-    lstm_row_back,
-    modrelu_row,
-    modrelu_row_back,
-)
 from keras_momentum_rnn.paths.native.drive import (
+    Step,
     add_gradients,
     gather,
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
     keep_slots,
-    new_again,
-    new_rings,
+    new_scratch,
     project,
     ring_row,
     rule_again,
     rule_row,
     rule_row_back,
 )
-from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
-from keras_momentum_rnn.paths.native.products import add_packed_product
-from keras_momentum_rnn.paths.native.rules import NONE
-from keras_momentum_rnn.paths.native.vectors import WIDTH
+from keras_momentum_rnn.paths.native.equations import (
+    GRU,
+    LSTM,
+    MODRELU,
+    NONE,
+    before_product,
+    cell_row,
+    cell_row_back,
+)
+from keras_momentum_rnn.paths.native.simd import add_packed_product, clear, copy, copy_ragged
 
 
 @njit(nogil=True, cache=True)
-def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keeps):
+def forward(inputs, states, kept, keeps, shape, first, rows):
     """Run `rows` samples from sample `first` on.
 
     Args:
-        x: `(batch, time, features)`.
-        weights: `Weights`.
+        inputs: `Inputs`.
         states: `States`, changed in place. c is in `kept`.
-        numbers: `Numbers`.
-        lengths: `(batch,)`, after how many steps each sample ends.
-        shape: `Shape`.
         kept: `Kept`, written.
         keeps: bool; False where nothing goes back. Then gates and c are kept of one step.
+        shape: `Shape`.
     """
-    batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
+    cell, batch, padded, wide = shape.cell, shape.batch, shape.padded, shape.wide
+    numbers, lengths = inputs.numbers, inputs.lengths
+    U, side, h_all = inputs.weights.U, inputs.weights.side, states.h
     u, y = np.empty(rows * wide, np.float32), np.empty(rows * wide, np.float32)
+    product = y if cell == GRU else u
     for t in range(shape.time):
-        step, step_after = (t, t + 1) if keeps else (0, 0)
+        step, before, after = Step(t, first, rows, 0, 0), 0, 0
         if keeps:
-            keep_slots(kept, states, numbers, t, shape, first, rows)
-        project(u, 0, x, weights, t, shape, first, rows)
+            before, after = t, t + 1
+            keep_slots(kept, states, numbers, shape, step)
+        project(u, 0, inputs, shape, step)
         for r in range(rows):
-            i = r * wide
             if t < lengths[first + r]:
-                rule_row(u, i, states, numbers, first + r, t, shape)
-            if shape.cell == GRU:
-                copy(y, i, weights.side, 0, wide)
-            elif shape.cell != MODRELU:
-                add_to(u, i, weights.side, 0, wide)
+                rule_row(u, r * wide, states, numbers, first + r, t, shape)
+            before_product(cell, u, y, r * wide, side, wide)
         add_packed_product(
-            y if shape.cell == GRU else u, 0, wide, states.h, first * padded, padded,
-            weights.U, rows, wide, units,
+            product, 0, wide, h_all, first * padded, padded, U, rows, wide, shape.units,
         )  # fmt: skip
         for r in range(rows):
             sample = first + r
-            state, at = sample * padded, (step * batch + sample) * shape.kept
-            c, c_new = (step * batch + sample) * padded, (step_after * batch + sample) * padded
+            h, at = sample * padded, (before * batch + sample) * shape.kept
+            c, c_new = (before * batch + sample) * padded, (after * batch + sample) * padded
             if t < lengths[sample]:
-                if shape.cell == GRU:
-                    gru_row(u, r * wide, y, r * wide, kept.gates, at, states.h, state, padded)
-                elif shape.cell == ELMAN:
-                    elman_row(u, r * wide, kept.gates, at, states.h, state, padded)
-                elif shape.cell == MODRELU:
-                    modrelu_row(
-                        u, r * wide, weights.side, kept.gates, at, states.h, state, padded
-                    )  # fmt: skip
-                else:
-                    lstm_row(
-                        u, r * wide, kept.gates, at, kept.c, c, c_new, states.h, state, padded
-                    )  # fmt: skip
-            elif shape.cell == LSTM:
+                cell_row(
+                    cell, u, y, r * wide, side, kept.gates, at, kept.c, c, c_new,
+                    h_all, h, padded,
+                )  # fmt: skip
+            elif cell == LSTM:
                 copy(kept.c, c_new, kept.c, c, padded)
-            copy_ragged(kept.h, (sample * shape.time + t) * units, states.h, state, units)
+            output = (sample * shape.time + t) * shape.units
+            copy_ragged(kept.h, output, h_all, h, shape.units)
 
 
 @njit(nogil=True, cache=True)
-def backward(
-    x, weights, transposed, numbers, lengths, shape, first, rows, h_first, kept, d_outputs,
-    has_d_outputs, gradients, dx, wants_dx, sums, ring,
-):  # fmt: skip
+def backward(inputs, saved, gradients, shape, first, rows, ring):
     """Go back over what `forward` did, for the same samples.
 
     Args:
-        transposed: tuple of the `packed` transposes of W and U, their columns padded.
-        h_first: `(batch, padded)`, h before the first step.
-        d_outputs: `(batch, time, units)`, read if `has_d_outputs`.
-        gradients: `States`, the gradients of the final states, and then those of the first.
-        dx: `(batch, time, features)`, written if `wants_dx`.
-        sums: `Weights`, the gradients of the weights are added to it.
+        inputs, saved, gradients: `Inputs`, `Saved` and `Gradients`.
+        shape: `Shape`.
         ring: int, so many steps are gathered before they are multiplied.
     """
-    batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
-    Wt, Ut = transposed
-    row, padded_x = ring_row(wide), -(-shape.features // WIDTH) * WIDTH
-    # Whether the drive's gradient, du, is another than that of the recurrent product, dy.
-    rings = new_rings(shape, rows, ring, numbers.kind != NONE or shape.cell == GRU)
-    again = new_again(shape, rows, numbers)
-    dh = np.zeros(rows * padded, np.float32)
-    dx_step = np.zeros(rows * padded_x, np.float32)
-    # Whether `gradients.h` goes to h before the step, past the recurrent product.
-    carried = np.ones(rows, np.bool_)
+    cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
+    x, numbers, lengths = inputs.x, inputs.numbers, inputs.lengths
+    h_first, kept = saved.h_first, saved.kept
+    states, side = gradients.states, gradients.weights.side
+    apart = numbers.kind != NONE or cell == GRU
+    scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
+    rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
+    d_drive = rings.du if cell == GRU else rings.dy
     for t in range(time - 1, -1, -1):
-        rule_again(again, kept, x, weights, numbers, lengths, t, shape, first, rows)
         slot = (time - 1 - t) % ring
-        now, before = slot * rows, (slot - 1) % ring * rows
-        gradient_of_h(
-            dh, rings, before, d_outputs, has_d_outputs, gradients, carried, Ut, t, shape,
-            first, rows,
-        )  # fmt: skip
+        step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
+        rule_again(again, inputs, kept, shape, step)
+        gradient_of_h(scratch, saved, gradients, shape, step)
         for r in range(rows):
-            sample, i, state = first + r, (now + r) * row, (first + r) * padded
-            gather(rings, now + r, x, h_first, kept, sample, t, shape)
-            held = t >= lengths[sample]
-            carried[r] = held or shape.cell == GRU
-            if held:
-                copy(gradients.h, state, dh, r * padded, padded)
-                clear(rings.dy, i, wide)
-                clear(rings.du, i, wide)
+            sample, n = first + r, step.now + r
+            i, state = n * row, sample * padded
+            gather(rings, n, x, h_first, kept.h, sample, t, shape)
+            ended = t >= lengths[sample]
+            carried[r] = ended or cell == GRU
+            if ended:
+                copy(states.h, state, dh, r * padded, padded)
+                clear(rings.dy, i, shape.wide)
+                clear(rings.du, i, shape.wide)
                 continue
-            gates, c = (t * batch + sample) * shape.kept, (t * batch + sample) * padded
-            if shape.cell == GRU:
-                gru_row_back(
-                    kept.gates, gates, rings.h, (now + r) * padded, dh, r * padded,
-                    gradients.h, state, rings.dy, rings.du, i, padded,
-                )  # fmt: skip
-                d_drive = rings.du
-            elif shape.cell == ELMAN:
-                elman_row_back(kept.gates, gates, dh, r * padded, rings.dy, i, padded)
-                d_drive = rings.dy
-            elif shape.cell == MODRELU:
-                modrelu_row_back(
-                    kept.gates, gates, dh, r * padded, rings.dy, i, sums.side, padded
-                )  # fmt: skip
-                d_drive = rings.dy
-            else:
-                lstm_row_back(
-                    kept.gates, gates, kept.c, c, c + batch * padded, dh, r * padded,
-                    gradients.c, state, rings.dy, i, padded,
-                )  # fmt: skip
-                d_drive = rings.dy
-            rule_row_back(
-                d_drive, rings, i, again, gradients, numbers, sample, t, shape, r, rows
+            at, c = (t * batch + sample) * shape.kept, (t * batch + sample) * padded
+            cell_row_back(
+                cell, kept.gates, at, kept.c, c, c + batch * padded, rings.h, n * padded,
+                dh, r * padded, states.h, states.c, state, side, rings.dy, rings.du, i, padded,
             )  # fmt: skip
-        if wants_dx:
-            gradient_of_x(dx, dx_step, rings, now, Wt, t, shape, first, rows)
+            rule_row_back(d_drive, rings.du, again, r, numbers, states, shape, step)
+        if gradients.wants_x:
+            gradient_of_x(scratch, saved, gradients, shape, step)
         if slot == ring - 1 or t == 0:
-            add_gradients(sums, rings, (slot + 1) * rows, shape, shape.cell != MODRELU)
+            count = (slot + 1) * rows
+            add_gradients(gradients.weights, rings, count, shape, cell != MODRELU)
     last = (time - 1) % ring * rows
-    gradient_of_first_h(dh, rings, last, gradients, carried, Ut, shape, first, rows)
+    gradient_of_first_h(scratch, saved, gradients, shape, first, rows, last)

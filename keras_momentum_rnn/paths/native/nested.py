@@ -4,8 +4,9 @@
     c', inner' = memory([sigmoid(f) c, sigmoid(i) tanh(a)], c, inner)
     h' = sigmoid(o) tanh(c')
 
-Of each step the shell's gates are kept, and then what `cells` keeps of the memory. The states
-beside h, c and of an LSTM inner, stand side by side, and so does what the memory takes in.
+Of each step the shell's gates are kept, and then what `equations` keeps of the memory. The
+states beside h, c and of an LSTM inner, stand side by side, and so does what the memory takes
+in.
 """
 
 from typing import NamedTuple
@@ -13,32 +14,43 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from keras_momentum_rnn.paths.native.cells import (
-    gru_row,
-    gru_row_back,
-    lstm_row,
-    lstm_row_back,
-)
 from keras_momentum_rnn.paths.native.drive import (
+    Step,
     add_gradients,
     gather,
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
     keep_slots,
-    new_again,
-    new_rings,
+    new_scratch,
     project,
     ring_row,
     rule_again,
     rule_row,
     rule_row_back,
 )
-from keras_momentum_rnn.paths.native.functions import ONE, sigmoid, tanh
-from keras_momentum_rnn.paths.native.memory import add_to, clear, copy, copy_ragged
-from keras_momentum_rnn.paths.native.products import add_packed_product, add_product
-from keras_momentum_rnn.paths.native.rules import NONE
-from keras_momentum_rnn.paths.native.vectors import WIDTH, load, splat, store
+from keras_momentum_rnn.paths.native.equations import (
+    NONE,
+    gru_row,
+    gru_row_back,
+    lstm_row,
+    lstm_row_back,
+)
+from keras_momentum_rnn.paths.native.simd import (
+    ONE,
+    WIDTH,
+    add_packed_product,
+    add_product,
+    add_to,
+    clear,
+    copy,
+    copy_ragged,
+    load,
+    sigmoid,
+    splat,
+    store,
+    tanh,
+)
 
 # The codes of the memories.
 GRU_INSIDE, LSTM_INSIDE = 4, 5
@@ -122,22 +134,24 @@ def gates_row_back(gates, at, c, k, d_joined, j, dc, m, dz, i, joined, n_joined,
 
 
 @njit(nogil=True, cache=True)
-def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keeps):
+def forward(inputs, states, kept, keeps, shape, first, rows):
     """As `loops.forward`, with `NestedWeights`."""
     batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
+    weights, numbers, lengths = inputs.weights, inputs.numbers, inputs.lengths
     u = np.empty(rows * wide, np.float32)
     # The memory's own input and recurrent product, which for an LSTM are added.
     memory_u = np.empty(rows * inner, np.float32)
     memory_y = np.empty(rows * inner, np.float32) if is_gru else memory_u
     joined = np.zeros(rows * 2 * padded, np.float32)
     for t in range(shape.time):
-        step, step_after = (t, t + 1) if keeps else (0, 0)
-        c, c_new = (step * batch + first) * c_row, (step_after * batch + first) * c_row
-        gates = (step * batch + first) * shape.kept
+        step, before, after = Step(t, first, rows, 0, 0), 0, 0
         if keeps:
-            keep_slots(kept, states, numbers, t, shape, first, rows)
-        project(u, 0, x, weights, t, shape, first, rows)
+            before, after = t, t + 1
+            keep_slots(kept, states, numbers, shape, step)
+        c, c_new = (before * batch + first) * c_row, (after * batch + first) * c_row
+        gates = (before * batch + first) * shape.kept
+        project(u, 0, inputs, shape, step)
         for r in range(rows):
             if t < lengths[first + r]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
@@ -163,121 +177,142 @@ def forward(x, weights, states, numbers, lengths, shape, first, rows, kept, keep
         )  # fmt: skip
         for r in range(rows):
             sample, i, at = first + r, r * inner, gates + r * shape.kept
-            old, new, state = c + r * c_row, c_new + r * c_row, sample * padded
+            old, new, h = c + r * c_row, c_new + r * c_row, sample * padded
+            memory_at = at + 4 * padded
             if t >= lengths[sample]:
                 copy(kept.c, new, kept.c, old, c_row)
+            elif is_gru:
+                copy(kept.c, new, kept.c, old, padded)
+                gru_row(memory_u, i, memory_y, i, kept.gates, memory_at, kept.c, new, padded)
+                output_row(kept.gates, at, kept.c, new, states.h, h, padded)
             else:
-                memory_at = at + 4 * padded
-                if is_gru:
-                    copy(kept.c, new, kept.c, old, padded)
-                    gru_row(
-                        memory_u, i, memory_y, i, kept.gates, memory_at, kept.c, new, padded
-                    )  # fmt: skip
-                else:
-                    lstm_row(
-                        memory_u, i, kept.gates, memory_at, kept.c, old + padded, new + padded,
-                        kept.c, new, padded,
-                    )  # fmt: skip
-                output_row(kept.gates, at, kept.c, new, states.h, state, padded)
-            copy_ragged(kept.h, (sample * shape.time + t) * units, states.h, state, units)
+                lstm_row(
+                    memory_u, i, kept.gates, memory_at, kept.c, old + padded, new + padded,
+                    kept.c, new, padded,
+                )  # fmt: skip
+                output_row(kept.gates, at, kept.c, new, states.h, h, padded)
+            copy_ragged(kept.h, (sample * shape.time + t) * units, states.h, h, units)
+
+
+class MemoryScratch(NamedTuple):
+    """As `drive.Scratch`, of the memory: rings, and the gradient of what it took in.
+
+    Rows of dy and du are `ring_row(inner)` apart; without a GRU they are the same.
+    """
+
+    dy: np.ndarray
+    du: np.ndarray
+    c: np.ndarray
+    joined: np.ndarray
+    d_joined: np.ndarray
+
+
+@njit(forceinline=True)
+def new_memory_scratch(shape, rows, ring, is_gru):
+    size, padded = ring * rows * ring_row(shape.inner), shape.padded
+    dy = np.zeros(size, np.float32)
+    du = np.zeros(size, np.float32) if is_gru else dy
+    c = np.zeros(ring * rows * padded, np.float32)
+    joined = np.zeros(ring * rows * 2 * padded, np.float32)
+    return MemoryScratch(dy, du, c, joined, np.zeros(rows * 2 * padded, np.float32))
 
 
 @njit(nogil=True, cache=True)
-def backward(
-    x, weights, transposed, numbers, lengths, shape, first, rows, h_first, kept, d_outputs,
-    has_d_outputs, gradients, dx, wants_dx, sums, ring,
-):  # fmt: skip
+def backward(inputs, saved, gradients, shape, first, rows, ring):
     """As `loops.backward`, with `NestedWeights`; the memory's come last in `transposed`."""
     batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
-    Wt, Ut, memory_Wt, memory_Ut = transposed
+    x, numbers, lengths = inputs.x, inputs.numbers, inputs.lengths
+    h_first, kept, states = saved.h_first, saved.kept, gradients.states
+    scratch = new_scratch(shape, rows, ring, numbers, numbers.kind != NONE)
+    memory = new_memory_scratch(shape, rows, ring, is_gru)
+    rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     row, inner_row = ring_row(wide), ring_row(inner)
-    rings = new_rings(shape, rows, ring, numbers.kind != NONE)
-    again = new_again(shape, rows, numbers)
-    # The same of the memory: gradients, c and what it took in.
-    memory_dy = np.zeros(ring * rows * inner_row, np.float32)
-    memory_du = np.zeros(ring * rows * inner_row, np.float32) if is_gru else memory_dy
-    c_ring = np.zeros(ring * rows * padded, np.float32)
-    joined = np.zeros(ring * rows * 2 * padded, np.float32)
-    d_joined = np.zeros(rows * 2 * padded, np.float32)
-    dh = np.zeros(rows * padded, np.float32)
-    dx_step = np.zeros(rows * (-(-shape.features // WIDTH) * WIDTH), np.float32)
-    carried = np.ones(rows, np.bool_)
     for t in range(time - 1, -1, -1):
-        rule_again(again, kept, x, weights, numbers, lengths, t, shape, first, rows)
         slot = (time - 1 - t) % ring
-        now, before = slot * rows, (slot - 1) % ring * rows
-        gradient_of_h(
-            dh, rings, before, d_outputs, has_d_outputs, gradients, carried, Ut, t, shape,
-            first, rows,
-        )  # fmt: skip
+        step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
+        rule_again(again, inputs, kept, shape, step)
+        gradient_of_h(scratch, saved, gradients, shape, step)
         for r in range(rows):
-            sample, i, j = first + r, (now + r) * row, (now + r) * inner_row
-            gather(rings, now + r, x, h_first, kept, sample, t, shape)
+            sample, n = first + r, step.now + r
+            i, j = n * row, n * inner_row
+            gather(rings, n, x, h_first, kept.h, sample, t, shape)
             old = (t * batch + sample) * c_row
-            copy(c_ring, (now + r) * padded, kept.c, old, padded)
+            copy(memory.c, n * padded, kept.c, old, padded)
             carried[r] = t >= lengths[sample]
             if carried[r]:
-                copy(gradients.h, sample * padded, dh, r * padded, padded)
-                clear(memory_dy, j, inner)
-                clear(memory_du, j, inner)
+                copy(states.h, sample * padded, dh, r * padded, padded)
+                clear(memory.dy, j, inner)
+                clear(memory.du, j, inner)
                 continue
             at, d_c = (t * batch + sample) * shape.kept, sample * c_row
             new = old + batch * c_row
             output_row_back(
-                kept.gates, at, kept.c, new, dh, r * padded, gradients.c, d_c, rings.dy, i,
-                padded,
+                kept.gates, at, kept.c, new, dh, r * padded, states.c, d_c,
+                rings.dy, i, padded,
             )  # fmt: skip
             if is_gru:
                 gru_row_back(
-                    kept.gates, at + 4 * padded, kept.c, old, gradients.c, d_c,
-                    gradients.c, d_c, memory_dy, memory_du, j, padded,
+                    kept.gates, at + 4 * padded, kept.c, old, states.c, d_c, states.c, d_c,
+                    memory.dy, memory.du, j, padded,
                 )  # fmt: skip
             else:
                 lstm_row_back(
                     kept.gates, at + 4 * padded, kept.c, old + padded, new + padded,
-                    gradients.c, d_c, gradients.c, d_c + padded, memory_dy, j, padded,
+                    states.c, d_c, states.c, d_c + padded, memory.dy, j, padded,
                 )  # fmt: skip
-                clear(gradients.c, d_c, padded)
-        clear(d_joined, 0, rows * 2 * padded)
-        add_packed_product(
-            d_joined, 0, 2 * padded, memory_du, now * inner_row, inner_row,
-            memory_Wt, rows, 2 * padded, inner,
-        )  # fmt: skip
-        add_packed_product(
-            gradients.c, first * c_row, c_row, memory_dy, now * inner_row, inner_row,
-            memory_Ut, rows, padded, inner,
-        )  # fmt: skip
+                clear(states.c, d_c, padded)
+        through_memory(scratch, memory, saved, states, shape, step)
         for r in range(rows):
-            sample, i = first + r, (now + r) * row
+            sample, n = first + r, step.now + r
+            i, j = n * row, n * 2 * padded
             if carried[r]:
                 clear(rings.dy, i, wide)
                 clear(rings.du, i, wide)
-                clear(joined, (now + r) * 2 * padded, 2 * padded)
+                clear(memory.joined, j, 2 * padded)
                 continue
             at, old = (t * batch + sample) * shape.kept, (t * batch + sample) * c_row
             gates_row_back(
-                kept.gates, at, kept.c, old, d_joined, r * 2 * padded, gradients.c,
-                sample * c_row, rings.dy, i, joined, (now + r) * 2 * padded, padded,
+                kept.gates, at, kept.c, old, memory.d_joined, r * 2 * padded, states.c,
+                sample * c_row, rings.dy, i, memory.joined, j, padded,
             )  # fmt: skip
-            rule_row_back(
-                rings.dy, rings, i, again, gradients, numbers, sample, t, shape, r, rows
-            )  # fmt: skip
-        if wants_dx:
-            gradient_of_x(dx, dx_step, rings, now, Wt, t, shape, first, rows)
+            rule_row_back(rings.dy, rings.du, again, r, numbers, states, shape, step)
+        if gradients.wants_x:
+            gradient_of_x(scratch, saved, gradients, shape, step)
         if slot == ring - 1 or t == 0:
             count = (slot + 1) * rows
-            add_gradients(sums, rings, count, shape, True)
-            add_product(
-                sums.memory_U, inner, c_ring, padded, memory_dy, inner_row, shape.units, inner,
-                count,
-            )  # fmt: skip
-            add_product(
-                sums.memory_W, inner, joined, 2 * padded, memory_du, inner_row, 2 * padded,
-                inner, count,
-            )  # fmt: skip
-            for r in range(count):
-                add_to(sums.memory_b, 0, memory_du, r * inner_row, inner)
-                add_to(sums.memory_side, 0, memory_dy, r * inner_row, inner)
+            add_gradients(gradients.weights, rings, count, shape, True)
+            add_gradients_of_memory(gradients.weights, memory, count, shape)
     last = (time - 1) % ring * rows
-    gradient_of_first_h(dh, rings, last, gradients, carried, Ut, shape, first, rows)
+    gradient_of_first_h(scratch, saved, gradients, shape, first, rows, last)
+
+
+@njit(forceinline=True)
+def through_memory(scratch, memory, saved, states, shape, step):
+    """Go back through the memory's two products, to what it took in and to its old h, c."""
+    _, first, rows, now, _ = step
+    padded, inner, c_row = shape.padded, shape.inner, shape.memories * shape.padded
+    row, (_, _, Wt, Ut) = ring_row(inner), saved.transposed
+    clear(memory.d_joined, 0, rows * 2 * padded)
+    add_packed_product(
+        memory.d_joined, 0, 2 * padded, memory.du, now * row, row, Wt, rows, 2 * padded, inner
+    )  # fmt: skip
+    add_packed_product(
+        states.c, first * c_row, c_row, memory.dy, now * row, row, Ut, rows, padded, inner
+    )  # fmt: skip
+
+
+@njit(forceinline=True)
+def add_gradients_of_memory(sums, memory, count, shape):
+    """Add the first `count` rows of the memory's rings to the gradients of its weights."""
+    padded, inner, row = shape.padded, shape.inner, ring_row(shape.inner)
+    add_product(
+        sums.memory_U, inner, memory.c, padded, memory.dy, row, shape.units, inner, count
+    )  # fmt: skip
+    add_product(
+        sums.memory_W, inner, memory.joined, 2 * padded, memory.du, row, 2 * padded, inner,
+        count,
+    )  # fmt: skip
+    for r in range(count):
+        add_to(sums.memory_b, 0, memory.du, r * row, inner)
+        add_to(sums.memory_side, 0, memory.dy, r * row, inner)

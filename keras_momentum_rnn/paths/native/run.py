@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import keras
 from keras import ops
 
-from keras_momentum_rnn.paths.filtered import filtered_before, unmasked
+from keras_momentum_rnn.paths.filtered import filters_drive, unmasked
 from keras_momentum_rnn.paths.masks import at, spread_out
 from keras_momentum_rnn.paths.native.kernel import Equation
 from keras_momentum_rnn.paths.steps import scan_steps
@@ -14,7 +14,7 @@ from keras_momentum_rnn.paths.steps import scan_steps
 
 @dataclass(frozen=True)
 class Problem:
-    """What the kernel computes, beside its inputs.
+    """What the kernel computes, beside its inputs: x, the weights and the states.
 
     Attributes:
         cell: the cell, whose own steps are the definition.
@@ -31,12 +31,10 @@ class Problem:
     lengths: object
 
     def run_steps(self, *inputs):
-        """Run the cell's own steps on x, the weights and the states.
+        """Run the cell's own steps: operations that every derivative and transform knows.
 
-        Return h at all times and the final states.
-
-        Where W has no rows, x is the drive, and the states are the cell's own.
-        They are operations that every derivative and transform knows.
+        Return h at all times and the final states. Where W has no rows, x is the drive, and
+        the states are the cell's own.
         """
         x, (W, b, *weights), states = self.equation.divided(inputs)
         if W.shape[0] == 0:
@@ -71,7 +69,7 @@ def run_native(cell, sequence, plan):
     states, counters, slots = sequence.states, [], []
     weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
-    if filtered_before(rule):
+    if filters_drive(rule):
         states, (first,) = cell.split(states)
         x = filtered_drive(cell, x, first)
         weights[:2] = ops.zeros((0, cell.drive_width), dtype=x.dtype), None
@@ -84,7 +82,8 @@ def run_native(cell, sequence, plan):
     outputs, finals = operation()(problem, x, weights, states)
     counters = [cell.rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in counters]
     if not sequence.all_outputs:
-        outputs = ops.expand_dims(finals[0], 1)
+        # A copy: what a caller does to the state must not reach the output.
+        outputs = ops.expand_dims(ops.copy(finals[0]), 1)
     elif mask is not None:
         outputs = spread_out(outputs, sequence.states[0], mask)
     return outputs, [*finals, *slots, *counters]
@@ -92,16 +91,11 @@ def run_native(cell, sequence, plan):
 
 def filtered_drive(cell, x, first):
     """Return the drive of all times of a rule that is filtered before the loop."""
-    project = cell.projection()
-    mu, s = (ops.convert_to_tensor(n, dtype=x.dtype) for n in cell.rule.coefficients(None))
-    if keras.config.backend() == "torch":
-        from keras_momentum_rnn.paths.torch_filter import ElementwiseFilter
-        from keras_momentum_rnn.paths.torch_gradient import Ends
-
-        u = s * project(x.transpose(0, 1))
-        v, _ = ElementwiseFilter.apply(Ends(None), u, mu.expand(u.shape[-1]), first)
-        return v.transpose(0, 1)
-    drive, _ = scan_steps(lambda u, v: [mu * v[0] + s * u], project(x), [first])
+    # Under `torch.autocast` the product is in half precision.
+    u = cell.to_slot_dtype(cell.projection()(x))
+    mu, s = (ops.convert_to_tensor(n, dtype=u.dtype) for n in cell.rule.coefficients(None))
+    # Of few numbers in the CPU cache, steps are faster than the filter in chunks.
+    drive, _ = scan_steps(lambda u, v: [mu * v[0] + u], s * u, [first])
     return drive
 
 
@@ -119,7 +113,7 @@ def equation_and_mu(cell, x, counters):
         beta, epsilon = rule.beta, rule.epsilon
         equation = Equation(name, "scaled", gain, factor, beta, 1 - beta, epsilon)
         return equation, ops.full((1, 1), mu, dtype="float32")
-    if not rule.linear or filtered_before(rule):
+    if not rule.linear or filters_drive(rule):
         return Equation(name), ops.zeros((1, 1), dtype="float32")
     time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
     mu, gain = rule.coefficients(*[t + time for t in counters] or [None])

@@ -1,0 +1,109 @@
+"""Complete docstrings of named layers, from those of their rule and of their family."""
+
+import inspect
+import textwrap
+from dataclasses import dataclass, field
+
+HEADINGS = ("Args", "Slots", "Raises", "Reference")
+TEMPLATE = """\
+{summary}
+
+```
+u_t = {input_term}
+{equation}
+```
+
+g_t takes the place of u_t in `{base}`. States: {states}.
+
+{notes}
+
+Args:
+    units: positive integer.
+{arguments}
+
+Every other argument is that of `keras.layers.{keras_layer}`; call arguments, shapes and errors
+are those of `{base}`.
+
+Example:
+
+>>> import numpy as np
+>>> from keras_momentum_rnn import {name}
+>>> tuple({name}(4)(np.zeros((2, 10, 3), "float32")).shape)
+(2, 4)
+
+Reference: {reference}
+"""
+
+
+@dataclass
+class Docstring:
+    """The parts of a docstring; those under a heading without it."""
+
+    summary: str
+    equation: str = ""
+    notes: list = field(default_factory=list)
+    sections: dict = field(default_factory=dict)
+
+
+def read(docstring):
+    """Return a `Docstring`; a block of code below the summary is its equation."""
+    summary, *paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    parts = Docstring(summary)
+    for paragraph in paragraphs:
+        heading, _, text = paragraph.partition(":")
+        if heading in HEADINGS:
+            parts.sections[heading] = text.strip("\n")
+        elif paragraph is paragraphs[0] and paragraph.startswith("```\n"):
+            parts.equation = paragraph.strip("`\n")
+        else:
+            parts.notes.append(paragraph)
+    return parts
+
+
+def documented(cls):
+    """Complete the docstring of a named layer, a decorator.
+
+    A class says in a line what it is. If need be, it adds notes, `Args:` that neither its rule
+    nor its family has, and a `Reference:` in place of that of the rule.
+    """
+    if cls.__doc__ is None:  # as `python -OO` leaves it
+        return cls
+    family = next(base for base in cls.__mro__ if base.needs_rule)
+    own, rule, shared = (read(c.__doc__) for c in (cls, cls.rule_class, family))
+    of_family = [a for a in arguments(shared) if not a.startswith(("    units:", "    rule:"))]
+    text = TEMPLATE.format(
+        summary=own.summary,
+        input_term="x_t W [+ b]" if family.family == "DTRIV" else "x_t W + b",
+        equation=rule.equation,
+        base=family.__name__,
+        states=states(cls),
+        notes="\n\n".join([*rule.notes, *own.notes]),
+        arguments="\n".join([*arguments(rule), *arguments(own), *of_family]),
+        keras_layer=cls.keras_layer.__name__,
+        name=cls.__name__,
+        reference=own.sections.get("Reference", rule.sections["Reference"]).strip(),
+    )
+    # Without notes there is an empty paragraph.
+    cls.__doc__ = text.replace("\n\n\n\n", "\n\n")
+    return cls
+
+
+def arguments(docstring):
+    """Return what stands under `Args:`, a text for each argument."""
+    section, texts = textwrap.dedent(docstring.sections.get("Args", "")), []
+    for line in section.splitlines():
+        if line.startswith(" "):
+            texts[-1] += f"\n    {line}"
+        else:
+            texts.append(f"    {line}")
+    return texts
+
+
+def states(cls):
+    """Return the states of a layer in words: their names, and the shapes of the slots."""
+    own = ["h", "c"] if cls.family == "LSTM" else ["h"]
+    gates = cls.cell_class.gates
+    width = "units" if gates == 1 else f"{gates} units"
+    slots = cls.rule_class().slots(2)
+    shapes = [f"{name} `(batch, {1 if size == 1 else width})`" for name, size in slots.items()]
+    return ", ".join([f"[{', '.join([*own, *slots])}]", *shapes])

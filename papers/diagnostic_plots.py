@@ -1,0 +1,196 @@
+"""The papers' figures of gradients and states, and learned time scales."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from papers import presentation
+from papers.presentation import tidy
+
+COLORS = ["black", *presentation.COLORS]
+
+
+def plot_gradient_norms(
+    norms: Mapping[str, np.ndarray],
+    iterations: Sequence[int] | None = None,
+    title: str = "Gradient of the loss by h at time t",
+) -> Figure:
+    """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
+
+    Args:
+        norms: dict from a label to an array: `(time,)` to draw one curve each, or
+            `(iterations, time)` to draw heat maps side by side, in one scale of colours.
+        iterations: the numbers of the training iterations of a heat map. Defaults to
+            0, 1, ....
+        title: string.
+
+    Returns:
+        A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms of
+        exactly 0 have no logarithm and are left out.
+    """
+    norms = {label: np.asarray(values, "float64") for label, values in norms.items()}
+    shapes = {label: values.shape for label, values in norms.items()}
+    ranks = {len(shape) for shape in shapes.values()}
+    if len(set(shapes.values())) != 1 or not ranks <= {1, 2}:
+        raise ValueError(
+            "`norms` must hold arrays (time,) or (iterations, time), all of one shape. "
+            f"Received: {shapes}"
+        )
+    norms = {label: np.where(values > 0, values, np.nan) for label, values in norms.items()}
+    draw = _draw_curves if ranks == {1} else _draw_heat_maps
+    figure = draw(norms, iterations)
+    figure.suptitle(title)
+    return figure
+
+
+def _draw_curves(norms, iterations):
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for i, (label, values) in enumerate(norms.items()):
+        style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
+        axes.semilogy(values, style, color=COLORS[i % len(COLORS)], label=label)
+    axes.set(xlabel="time step t", ylabel=r"$\|\partial L/\partial h_t\|_2$")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def _draw_heat_maps(norms, iterations):
+    count, steps = next(iter(norms.values())).shape
+    iterations = np.arange(count) if iterations is None else np.asarray(iterations)
+    low = np.nanmin([np.nanmin(values) for values in norms.values()])
+    high = np.nanmax([np.nanmax(values) for values in norms.values()])
+    scale = LogNorm(low, high)
+    figure = Figure(figsize=(2 + 3.2 * len(norms), 4), layout="constrained")
+    row = figure.subplots(1, len(norms), sharey=True, squeeze=False)[0]
+    for axes, (label, values) in zip(row, norms.items()):
+        mesh = axes.pcolormesh(
+            np.arange(steps), iterations, values, norm=scale, cmap="viridis", shading="nearest"
+        )
+        axes.set(title=label, xlabel="time step t")
+    row[0].set_ylabel("training iteration")
+    figure.colorbar(mesh, ax=list(row), label=r"$\|\partial L/\partial h_t\|_2$")
+    return figure
+
+
+def plot_memory_map(
+    states: Mapping[str, Mapping[str, np.ndarray]],
+    text: Sequence[str],
+    sample: int = 0,
+    neurons: int = 3,
+    title: str = "Memory states over the input",
+) -> Figure:
+    """Draw the memory of layers over time as the MCRM paper's Figure 7.
+
+    Each row of the picture is one memory state: c, or h where there is no c; for a nested
+    LSTM its outer c and tanh of its inner c. The left panel has all neurons over time, red
+    negative and blue positive, sorted from the slowest to the quickest. The right panel has
+    the slowest and the quickest few. The pace of a neuron is its mean absolute change in a
+    step, divided by its standard deviation. Neurons with less than a tenth of the largest
+    standard deviation hardly move, and are not picked for the right panel.
+
+    Args:
+        states: dict from the name of a layer to its `memory_map`.
+        text: string of `time` characters, or list of as many, the inputs.
+        sample: index of the sample in the batch. Defaults to 0.
+        neurons: positive integer, how many slow ones and quick ones to pick. Defaults to 3.
+        title: string.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    panels = {}
+    for label, maps in states.items():
+        for name, values in memories(maps).items():
+            panels[f"{label}, {name}"] = values[sample]
+    lengths = {label: len(values) for label, values in panels.items()}
+    if set(lengths.values()) != {len(text)}:
+        raise ValueError(
+            "`states` must hold at least one map, and `text` one character for each of its "
+            f"steps. Received: {len(text)} characters, steps {lengths}"
+        )
+    size = (6 + 0.13 * len(text), 0.7 + 2.6 * len(panels))
+    figure = Figure(figsize=size, layout="constrained")
+    figure.suptitle(title)
+    rows = figure.subplots(len(panels), 2, squeeze=False, width_ratios=(1, 1))
+    for (left, right), (label, values) in zip(rows, panels.items()):
+        paces, spread = pace(values), values.std(axis=0)
+        order = np.argsort(paces)
+        moving = [n for n in order if spread[n] >= 0.1 * spread.max()]
+        count = min(neurons, len(moving) // 2)
+        limit = np.abs(values).max() or 1.0
+        look = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "aspect": "auto"}
+        image = left.imshow(values.T[order], **look)
+        left.set(title=label, ylabel="neurons, slow to quick", yticks=[])
+        picked = moving[:count] + moving[len(moving) - count :]
+        right.imshow(values.T[picked], **look)
+        right.set(title=f"{label}: slowest and quickest", ylabel="neuron (its pace)")
+        right.set_yticks(range(len(picked)), [f"{n} ({paces[n]:.2f})" for n in picked])
+        right.axhline(count - 0.5, color="black", linewidth=1)
+        figure.colorbar(image, ax=right, pad=0.01)
+        for axes in (left, right):
+            axes.set_xticks(range(len(text)), list(text), family="monospace", fontsize=8)
+            axes.tick_params(length=0)
+    return figure
+
+
+def plot_time_scales(scales: Mapping[str, Mapping[str, np.ndarray]], title: str) -> Figure:
+    """Draw learned time scales, from the quickest gates and units to the slowest.
+
+    Args:
+        scales: dict from a label to what `time_scales` returned: of several layers, or of one
+            at several times of its training.
+        title: string.
+
+    Returns:
+        A `matplotlib.figure.Figure`.
+    """
+    if not scales:
+        raise ValueError(f"`scales` must hold at least one layer. Received: {scales}")
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for i, (label, maps) in enumerate(scales.items()):
+        values = np.sort(maps["time_scale"].ravel())
+        shares = (np.arange(len(values)) + 0.5) / len(values)
+        if len(values) == 1:
+            values, shares = values.repeat(2), np.float32([0, 1])
+        style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
+        axes.semilogy(shares, values, style, color=COLORS[i % len(COLORS)], label=label)
+    axes.set(xlabel="share of gates and units", ylabel="time scale 1 / (1 - momentum), steps")
+    axes.set_title(title)
+    tidy(axes)
+    axes.legend(frameon=False)
+    return figure
+
+
+def memories(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the states that the MCRM paper's Figure 7 shows of a layer.
+
+    Args:
+        maps: what `memory_map` returned.
+
+    Returns:
+        dict of one array, c, or h where there is no c; with an inner c of two, "outer c" and
+        "tanh(inner c)".
+    """
+    if "inner c" in maps:
+        return {"outer c": maps["c"], "tanh(inner c)": np.tanh(maps["inner c"])}
+    name = "c" if "c" in maps else "h"
+    return {name: maps[name]}
+
+
+def pace(values: np.ndarray) -> np.ndarray:
+    """Return how quickly each neuron changes: mean absolute step over standard deviation.
+
+    Args:
+        values: array `(time, units)`.
+
+    Returns:
+        Array `(units,)`, near 0 for a slow drift, 2 for a sign that turns at every step, 0 for
+        a neuron that does not move.
+    """
+    change = np.abs(np.diff(values, axis=0)).sum(axis=0) / max(1, len(values) - 1)
+    return change / np.maximum(values.std(axis=0), 1e-12)

@@ -1,0 +1,151 @@
+"""The rows of Table 1 on permuted MNIST, and what their report says."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_momentum_rnn import rules
+from papers import permuted_mnist, reports
+from papers.experiments import report
+from papers.experiments.comparison import completed
+
+pytestmark = pytest.mark.any_backend
+
+
+def run(layer, seed, validation, test, units=128):
+    """A run as an older file has it: seconds alone, without processor and load."""
+    curve = [
+        {
+            "seconds": 200.0,
+            "loss": 1.0,
+            "accuracy": v,
+            "validation_loss": 1.0,
+            "validation_accuracy": v,
+            "test_loss": 1.0,
+            "test_accuracy": t,
+        }
+        for v, t in zip(validation, test, strict=True)
+    ]
+    best = int(np.argmax(validation))
+    return {
+        "layer": layer,
+        "seed": seed,
+        "parameters": 68_362,
+        "setup": {
+            "class": layer.partition("-")[0],
+            "units": units,
+            "arguments": {},
+            "optimizer": {"class": "RMSprop"},
+            "batch_size": 128,
+            "epochs": 150,
+        },
+        "best_epoch": best + 1,
+        "test": {"accuracy": test[best], "loss": 1.0},
+        "diverged": False,
+        "curve": curve,
+    }
+
+
+@pytest.fixture
+def results():
+    """Two seeds of two rows and one of two more, the second seed an epoch behind."""
+    return completed(
+        {
+            "commands": ["python -m papers.permuted_mnist"],
+            "constant": {"accuracy": 0.1135, "loss": 2.3},
+            "settings": {
+                "task": "pmnist",
+                "options": {},
+                "budget": {
+                    "name": "Nguyen et al. (2020), Tables 1, 4 and 11",
+                    "updates in the paper": 58_650,
+                    "rows in the paper": ["LSTM", "AdamLSTM"],
+                    "seeds in the paper": 5,
+                },
+                "samples": {"train": 50_000, "validation": 10_000, "test": 10_000},
+                "metric": "accuracy",
+                "larger_is_better": True,
+                "chance": {"accuracy": 0.1, "loss": 2.3},
+                "chance_means": "one class in ten",
+                "devices": 1,
+                "backend": "torch",
+                "device": "cpu",
+                "keras": "3.15.1",
+                "torch": "2.13.0",
+            },
+            "runs": [
+                run("LSTM", 0, [0.5, 0.82, 0.81, 0.8], [0.5, 0.79, 0.85, 0.7]),
+                run("LSTM", 1, [0.5, 0.84, 0.83], [0.5, 0.83, 0.81]),
+                run("AdamLSTM", 0, [0.8, 0.93, 0.92], [0.82, 0.93, 0.94]),
+                run("AdamLSTM", 1, [0.8, 0.91, 0.92], [0.82, 0.89, 0.94]),
+                run("LSTM-x2.5", 0, [0.2], [0.2]),
+                run("MomentumDTRIV", 0, [0.3], [0.3], units=170),
+            ],
+        }
+    )
+
+
+def rows_of(text):
+    lines = text.partition("## How good, and how soon?")[2].splitlines()
+    return {line.split(" | ")[0][2:]: line for line in lines if line.startswith("| ")}
+
+
+def test_the_report_has_both_accuracies_and_how_soon(results):
+    text, figures = permuted_mnist.how_good_how_soon(results)
+    rows = rows_of(text)
+    # An epoch has 391 updates. The seeds of LSTM are compared as far as both have come.
+    assert rows["LSTM"] == (
+        "| LSTM | 2, 3 | 0.810 ± 0.028 | 0.840 ± 0.014 | 2 (782) | not yet | not yet |"
+    )
+    adam = "| AdamLSTM | 2, 3 | 0.935 ± 0.0071 | 0.940, each seed |"
+    assert rows["AdamLSTM"] == f"{adam} 1 (391) | 2 (782) | 3 (1,173) |"
+    assert rows["LSTM-x2.5"].startswith("| LSTM-x2.5 | 1, 1 | 0.200 | 0.200 | not yet")
+    (axes,) = figures["curves.png"].axes
+    drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
+    np.testing.assert_allclose(drawn["AdamLSTM"], [0.82, 0.91, 0.94])
+    names = {text.get_text() for text in axes.texts}
+    assert names == {"LSTM", "AdamLSTM", "LSTM-x2.5", "MomentumDTRIV"}
+    assert axes.get_title() == "AdamLSTM ends at a test accuracy of 0.94, LSTM at 0.83"
+
+
+def test_a_report_is_written_again_from_its_results(results, tmp_path):
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    (tmp_path / "report.md").write_text("# The title\n\nAn older text.\n")
+    reports.main([str(tmp_path)])
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert text.startswith("# The title\n\nShare of the paper's budget that was run: 0.9%, ")
+    assert len(rows_of(text)) >= 4 and "An older text" not in text
+    # The paper's number of this size alone, and the verdict by the rule of all reports.
+    assert "| 0.9375 ± 0.0025 (128 units) |" in text and "0.9505" not in text
+    assert "**It holds so far**: yes for AdamLSTM; not run: MomentumLSTM" in text
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "results.json",
+        "report.md",
+        "losses.png",
+        "score.png",
+        "curves.png",
+    }
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+
+
+def test_a_run_that_diverged_at_once_is_told(results):
+    broken = {**run("SRLSTM", 0, [0.1], [0.1]), "curve": [], "test": None, "diverged": True}
+    results = completed({**results, "runs": [*results["runs"], broken]})
+    text, _ = permuted_mnist.how_good_how_soon(results)
+    assert rows_of(text)["SRLSTM"] == (
+        "| SRLSTM | 1, 0 | diverged | diverged | not yet | not yet | not yet |"
+    )
+    assert "SRLSTM (1 of 1 runs)" in report.scores(results)
+
+
+def test_rows_train_as_the_paper_says():
+    for name, units in permuted_mnist.ROWS.items():
+        setup = permuted_mnist.setup("pmnist", name, 150)
+        assert (setup.units, setup.batch_size, setup.epochs) == (units, 128, 150)
+        (layer,) = setup.new_layers()
+        if name == "LSTM":
+            assert isinstance(layer.cell.rule, rules.Identity)
+        if name == permuted_mnist.GAIN:
+            # What a constant input comes to at the momentum of the paper's row.
+            assert (layer.momentum, layer.step_size) == (0.0, pytest.approx(1 / (1 - 0.6)))

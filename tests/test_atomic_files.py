@@ -1,0 +1,95 @@
+"""Files that are written whole or not at all, by one process at a time."""
+
+import errno
+import os
+import secrets
+import threading
+
+import pytest
+
+from keras_momentum_rnn.atomic_files import (
+    locked,
+    read_sealed,
+    remove_abandoned,
+    replaced,
+    write_sealed,
+)
+
+pytestmark = pytest.mark.any_backend
+
+
+@pytest.mark.two_writers
+def test_two_writers_of_one_file_never_share_a_name(tmp_path):
+    """Not even two of one process number, as the first processes of two containers are."""
+    path = tmp_path / "file"
+    with replaced(path) as one, replaced(path) as two:
+        assert one != two and one.exists() and two.exists()
+        one.write_text("one")
+        two.write_text("two")
+    assert path.read_text() == "one"  # the one that was complete last
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "guessed")
+    target = tmp_path / "target"
+    target.write_text("mine")
+    (tmp_path / "unfinished-guessed-file").symlink_to(target)
+    with pytest.raises(FileExistsError), replaced(tmp_path / "file") as new:
+        new.write_text("other")
+    assert target.read_text() == "mine" and not (tmp_path / "file").exists()
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("before")
+    with pytest.raises(OSError, match="file was not written and is as it was"), replaced(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert path.read_text() == "before" and len([*tmp_path.iterdir()]) == 1
+
+
+def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "folder"
+    elsewhere.mkdir()
+    (folder / "inner").mkdir(parents=True)
+    (folder / "link").symlink_to(elsewhere / "kept")
+    names = [folder / "inner" / "unfinished-{}-file", elsewhere / "unfinished-{}-kept"]
+    files = [[name.with_name(name.name.format(age)) for age in "ab"] for name in names]
+    for old, young in files:
+        old.touch()
+        young.touch()
+        os.utime(old, (0, 0))
+    remove_abandoned(folder)
+    assert [[path.exists() for path in pair] for pair in files] == [[False, True]] * 2
+
+
+@pytest.mark.two_writers
+def test_a_lock_keeps_others_out_until_it_is_released(tmp_path):
+    path, order = tmp_path / "lock", []
+
+    def other():
+        with locked(path):
+            order.append("other")
+
+    with locked(path):
+        with pytest.raises(BlockingIOError), locked(path, wait=False):
+            pass
+        waiting = threading.Thread(target=other)
+        waiting.start()
+        order.append("first")
+    waiting.join()
+    with locked(path, wait=False):
+        assert order == ["first", "other"]
+
+
+@pytest.mark.damaged_files
+def test_damage_of_a_sealed_file_is_noticed(tmp_path):
+    path, value = tmp_path / "file.json", {"score": 0.25, "seeds": (1, 2), "loss": float("nan")}
+    assert read_sealed(path) is None
+    write_sealed(path, value)
+    assert str(read_sealed(path)) == str({**value, "seeds": [1, 2]})
+    whole = path.read_bytes()
+    for damage in (whole[:-9], whole.replace(b"0.25", b"0.26"), b"", b"{}", b"3", b"\xff"):
+        path.write_bytes(damage)
+        with pytest.raises(ValueError, match=r"file\.json .* remove it"):
+            read_sealed(path)

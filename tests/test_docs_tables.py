@@ -1,0 +1,79 @@
+"""Tables of the pages are those of the data, and the reference has every public name."""
+
+import contextlib
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+if not (DOCS / "tools").exists():
+    pytest.skip("an installed package has no pages", allow_module_level=True)
+
+# The modules whose `__all__` a user may import from, beside the package itself.
+PUBLIC = ("", ".initializers", ".optimizers", ".optimizers.schedules", ".rules", ".diagnostics")
+pytestmark = pytest.mark.any_backend
+
+ENTRY = re.compile(r"^::: (\S+)$", flags=re.MULTILINE)
+IMPORT = re.compile(
+    r"^from (keras_momentum_rnn[\w.]*) import (?:\(([^)]*)\)|(.+))$", flags=re.MULTILINE
+)
+
+
+def test_tables_and_reference_are_up_to_date():
+    for module in ("keras_tuner", "sklearn", "statsmodels", "scipy"):
+        pytest.importorskip(module, reason="a page of the reference or a table needs it")
+    from docs.tools import pages
+
+    found = pages.written()
+    old = [path.name for path, text in found.items() if path.read_text() != text]
+    assert old == [], "run python -m docs.tools.pages"
+    assert {*(DOCS / "reference").glob("*.md")} <= found.keys()
+
+
+def reference():
+    """Return the names that the pages of the reference show, by dotted path."""
+    pages = (DOCS / "reference").glob("*.md")
+    return [path for page in pages for path in ENTRY.findall(page.read_text())]
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_on_one_page_of_the_reference(module):
+    shown = reference()
+    assert len(shown) == len({*shown})
+    names = {path.rpartition(".")[2] for path in shown}
+    found = importlib.import_module(f"keras_momentum_rnn{module}")
+    public = {name for name in found.__all__ if not inspect.ismodule(getattr(found, name))}
+    assert public - names == set()
+
+
+def test_what_the_pages_import_is_on_the_reference():
+    shown = {path.rpartition(".")[2] for path in reference()}
+    for page in (ROOT / "README.md", *DOCS.glob("**/*.md")):
+        for module, many, few in IMPORT.findall(page.read_text()):
+            for name in (many or few).split("  #")[0].split(","):
+                if name := name.strip():
+                    with contextlib.suppress(ModuleNotFoundError):  # it is no module
+                        importlib.import_module(f"{module}.{name}")
+                    if not inspect.ismodule(getattr(importlib.import_module(module), name)):
+                        assert name in shown, f"{page.name}: {module}.{name}"
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    listed = re.findall(r"(\S+\.md)$", text[text.index("\nnav:") :], flags=re.MULTILINE)
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.glob("**/*.md")}
+    assert len(listed) == len({*listed})
+    # These are files of the checkout outside of docs/.
+    assert pages == {*listed} - {"index.md", "changes.md", "contribute/contributing.md"}
+
+
+def test_the_glossary_explains_the_words_of_the_project():
+    text = (DOCS / "glossary.md").read_text()
+    headings = re.findall(r"^## (.+)", text, flags=re.MULTILINE)
+    wanted = ["Budget", "Drive", "Path", "Plan", "Recipe", "Rule", "Setup", "Slot"]
+    assert [word for word in wanted if word not in headings] == []
+    assert headings == sorted(headings)
