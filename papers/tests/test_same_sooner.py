@@ -8,10 +8,7 @@ import pytest
 
 from keras_momentum_rnn.layers.registry import available_layers
 from papers import same_sooner
-<<<<<<< HEAD
-=======
 from papers.sequences.layers import Contestant
->>>>>>> pairs
 
 as_array = keras.ops.convert_to_numpy
 
@@ -33,8 +30,6 @@ def test_the_layer_that_takes_less_time_is_that_of_keras(name):
     assert any(weight.any() for weight in found)
     outputs = [as_array(one(x, mask=mask)) for one in layers]
     np.testing.assert_allclose(*outputs, atol=1e-5)
-<<<<<<< HEAD
-=======
 
 
 def test_a_layer_that_runs_sooner_keeps_its_arguments():
@@ -42,4 +37,3 @@ def test_a_layer_that_runs_sooner_keeps_its_arguments():
     layer = contestant.new_layer(3)
     assert type(layer).__name__ == "RuleGRU" and not layer.reset_after
     assert type(Contestant("DTRIV").new_layer(3)).__name__ == "DTRIV"
->>>>>>> pairs

@@ -21,12 +21,9 @@ from papers.sequences.training import repeated
 from papers.tasks.archive import MASK_VALUE
 from papers.tasks.task import Split, sequence_model
 
-<<<<<<< HEAD
-=======
 # The protocol asks for PyTorch.
 pytestmark = pytest.mark.any_backend
 
->>>>>>> pairs
 # Sets
 
 
