@@ -279,7 +279,7 @@ def learned_scales(results, folder):
         f"{markdown_table(['arm', *COLUMNS], cells)}"
     )
     shown = {arm: drawn[arm] for arm in SHOWN if arm in drawn}
-    return text, {"time_scales.png": plot_time_scales(shown or drawn)}
+    return text, {"time_scales.png": plot_time_scales(shown or drawn, "Learned time scales")}
 
 
 # What `time_scales` tells of a layer, and arms that a picture tells apart.

@@ -512,7 +512,8 @@ def test_with_numbers_of_64_bits_on_jax():
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_an_interface_of_another_version_is_not_called(monkeypatch):
-    from keras_momentum_rnn.paths.native import jax_call, xla_ffi
+    from keras_momentum_rnn.paths import xla_ffi
+    from keras_momentum_rnn.paths.native import jax_call
 
     monkeypatch.setattr(xla_ffi, "MINORS", ())
     monkeypatch.setattr(jax_call, "PREFIX", "keras_momentum_rnn.other_version")

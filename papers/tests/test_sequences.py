@@ -21,9 +21,6 @@ from papers.sequences.training import repeated
 from papers.tasks.archive import MASK_VALUE
 from papers.tasks.task import Split, sequence_model
 
-# The protocol asks for PyTorch.
-pytestmark = pytest.mark.any_backend
-
 # Sets
 
 
