@@ -206,9 +206,9 @@ def test_noise_chooses_no_learning_rate():
     assert "| SimpleRNN 0 | inf | **0.400** | 0.390 |" in pilot_table({"runs": runs})[0]
 
 
-@pytest.mark.parametrize("task", sutskever2013.ERRORS)
+@pytest.mark.parametrize("task", sutskever2013.LENGTHS)
 def test_claims_hold_in_the_papers_own_table(task):
-    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[task]))
+    paper = sutskever2013.errors_of(task)
     for claim in paper_claims.ON_LONG_DEPENDENCIES:
         better, than = (
             [paper[name.removeprefix("SimpleRNN ")] for name in names]
