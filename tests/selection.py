@@ -153,7 +153,7 @@ test_learned_momentum.py
     torch     every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
     torch     it_starts_as_heavy_ball
-test_memory_map.py
+test_diagnostic_plots.py
     torch     *
 test_native.py
     # The kernel is the same for every backend; how it is called is the same for every row.
