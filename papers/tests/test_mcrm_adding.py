@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from test_experiments import TOLD_OR_TRAINED, assert_same_learning, told_epoch
+from test_experiments import assert_same_learning, told_epoch
 
 from keras_momentum_rnn import rules
 from papers import mcrm_adding
@@ -45,17 +45,16 @@ def test_a_layer_without_a_rule_stands_beside_the_papers_plain_one(rule, expecte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trained", TOLD_OR_TRAINED)
-def test_layers_take_turns_and_go_on_after_a_kill(trained, tmp_path, monkeypatch):
+def test_layers_take_turns_and_go_on_after_a_kill(tmp_path, monkeypatch):
     command = ["--layers", "SimpleRNN", "LSTM", "--updates=1", "--epochs=5", "--seeds=2"]
     command += ["--set", "steps=6", "held_out=20"]
-    order, original = [], training.train_epoch if trained else told_epoch
+    order = []
 
     def noted(run, *rest):
         order.append((run["seed"], run["layer"], len(run["curve"])))
         if len(order) == 5 and kill:
             raise KeyboardInterrupt
-        return original(run, *rest)
+        return told_epoch(run, *rest)
 
     monkeypatch.setattr(training, "train_epoch", noted)
     monkeypatch.setattr(comparison, "REPORT_EVERY", -1)
