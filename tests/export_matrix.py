@@ -11,7 +11,6 @@ jax2onnx and litert-torch; a format whose packages are missing is recorded as no
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -26,90 +25,51 @@ BACKENDS = ("tensorflow", "jax", "torch")
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="make the table of all files")
-    parser.add_argument("--again", default="", help="try again the cells whose names have this")
-    parser.add_argument("--format", help="try the cells of stdin, and print them as JSON lines")
+    parser.add_argument("--cells", nargs="+", help="try these, and print them as JSON lines")
     options = parser.parse_args()
     if options.table:
-        TABLE.write_text(table(read()))
-    elif options.format:
-        one_format(options.format, set(sys.stdin.read().split()))
+        files = {backend: RESULTS / f"{backend}.json" for backend in BACKENDS}
+        TABLE.write_text(
+            table({b: json.loads(f.read_text()) for b, f in files.items() if f.exists()})
+        )
+    elif options.cells:
+        try_here(options.cells)
     else:
-        all_formats(options.again)
+        try_all()
 
 
-def read():
-    """Return the recorded results: a dict by backends of dicts by the ids of cells."""
-    files = {backend: RESULTS / f"{backend}.json" for backend in BACKENDS}
-    return {
-        backend: json.loads(file.read_text())["cells"]
-        for backend, file in files.items()
-        if file.exists()
-    }
-
-
-def one_format(name, left):
+def try_here(names):
+    """Try cells in this process, which a converter may end."""
     import exports
 
-    for cell in exports.cells([name]):
-        if cell.id in left:
+    for cell in exports.cells():
+        if cell.id in names:
             with tempfile.TemporaryDirectory() as folder:
                 outcome = exports.tried(cell, Path(folder))
             print(json.dumps([cell.id, outcome]), flush=True)
 
 
-def all_formats(again):
-    """Try what the record lacks, each format in a process of its own.
-
-    Each cell is recorded at once: a run that was stopped goes on where it was. A cell that ends
-    its process, as a converter may, is recorded as such, and the next ones are tried.
-    """
+def try_all():
+    """Try what the record lacks, each format in a process of its own, and record each cell."""
     import exports
 
-    path, versions = RESULTS / f"{exports.BACKEND}.json", exports.versions()
-    RESULTS.mkdir(exist_ok=True, parents=True)
-    old = json.loads(path.read_text()) if path.exists() else {}
-    known = old["cells"] if old.get("versions") == versions else {}
-    outcomes = {name: known[name] for name in known if not again or again not in name}
-
-    def keep(name, outcome):
-        outcomes[name] = outcome
-        cells = {c.id: outcomes[c.id] for c in exports.cells() if c.id in outcomes}
-        record = {"versions": versions, "cells": cells}
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(record, indent=1) + "\n")
-        part.replace(path)
-
+    path = RESULTS / f"{exports.BACKEND}.json"
+    path.parent.mkdir(exist_ok=True, parents=True)
+    outcomes = json.loads(path.read_text()) if path.exists() else {}
     for kind in exports.FORMATS:
-        wanted = [cell.id for cell in exports.cells([kind])]
-        while left := [name for name in wanted if name not in outcomes]:
-            code = try_cells(kind, left, keep)
-            if code and (left := [name for name in left if name not in outcomes]):
-                keep(left[0], {"result": "does not run", "why": f"ends the process ({code})"})
-        print(f"{kind}: {len(wanted)} cells", flush=True)
-
-
-def try_cells(kind, names, keep):
-    """Try cells of one format in a process, keep each, and return how the process ended."""
-    command = [sys.executable, __file__, "--format", kind]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=surroundings(),
-    ) as process:
-        process.stdin.write("\n".join(names))
-        process.stdin.close()
-        for line in process.stdout:
-            if line.startswith('["'):
-                keep(*json.loads(line))
-        return process.wait()
-
-
-def surroundings():
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
-    return {**quiet, **os.environ}
+        names = [cell.id for cell in exports.cells([kind])]
+        while left := [name for name in names if name not in outcomes]:
+            command = [sys.executable, __file__, "--cells", *left]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                for line in process.stdout:
+                    if line.startswith('["'):
+                        name, outcomes[name] = json.loads(line)
+                        path.write_text(json.dumps(outcomes, indent=1) + "\n")
+            ended = next((name for name in left if name not in outcomes), None)
+            if ended:
+                why = f"ends the process ({process.returncode})"
+                outcomes[ended] = {"result": "does not run", "why": why}
+        print(f"{kind}: {len(names)} cells", flush=True)
 
 
 HEAD = """# Which exports work?

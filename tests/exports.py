@@ -4,11 +4,9 @@ The table of under test: a layer, how the model uses it (its form), a format, an
 the file leaves open. Keras's own layers are rows like ours.
 """
 
-import contextlib
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -316,13 +314,3 @@ def said(error):
     """Return the first line of an error, without paths and addresses."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:160]
-
-
-def versions():
-    """Return the versions of what writes and runs the files."""
-    runtimes = ("onnx", "onnxruntime", "tf2onnx", "jax2onnx", "openvino", "ai-edge-litert")
-    installed = {}
-    for name in ("keras", BACKEND, *runtimes, "litert-torch"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            installed[name] = metadata.version(name)
-    return installed

@@ -131,14 +131,6 @@ def test_a_memory_with_dropout_trains(layer_class, memory_class):
     assert np.isfinite(model.train_on_batch(X[:2], np.ones((2, UNITS))))
 
 
-@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU"])
-def test_each_call_draws_its_own_dropout_masks(name):
-    layer = getattr(kmr, name)(UNITS, dropout=0.5, recurrent_dropout=0.5, seed=1)
-    one, other = (run(layer, X, training=True)[0] for _ in range(2))
-    assert np.abs(one - other).max() > 1e-3
-    assert run(layer, X[:2], training=True)[0].shape == (2, UNITS)
-
-
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "SRGRU", "SRLSTM"])
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float32"])
 def test_a_bare_cell_keeps_the_dtypes_of_its_states(name, policy):

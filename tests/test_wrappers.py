@@ -208,18 +208,6 @@ def test_dynamic_time_with_a_mask(case, zero):
         assert_close(actual[:, 3:], np.repeat(held, actual.shape[1] - 3, 1), tolerance=1e-6)
 
 
-@pytest.mark.skipif(BACKEND == "torch", reason="Keras exports PyTorch models otherwise")
-def test_export_with_unknown_time(case, tmp_path):
-    if BACKEND == "jax" and "DTRIV" in case.id:
-        pytest.skip("TensorFlow, which serves the export, lacks JAX's LU decomposition")
-    tf = pytest.importorskip("tensorflow")
-    layer = case.layer(UNITS, return_sequences=True)
-    model = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Masking(), layer])
-    model.export(tmp_path / "model", verbose=False)
-    exported = tf.saved_model.load(tmp_path / "model")
-    assert_close(exported.serve(X).numpy(), model.predict(X, verbose=0), tolerance=1e-5)
-
-
 def test_compute_output_shape(case):
     layer = built(case, return_sequences=True, return_state=True)
     shapes = [tuple(s) for s in layer.compute_output_shape(X.shape)]
