@@ -9,20 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 from masks import MASKS
-from reference import LINEAR
+from reference import LINEAR, NUMBERS
 
 import keras_momentum_rnn as kmr
 
 BATCH, TIME, FEATURES, UNITS = 3, 7, 3, 4
 X = normal(np.random.default_rng(0), BATCH, TIME, FEATURES)
-RULES = {
-    "Identity": kmr.rules.Identity(),
-    "HeavyBall": kmr.rules.HeavyBall(0.7, 0.8),
-    "NAG": kmr.rules.NAG(0.8),
-    "ScheduledRestart": kmr.rules.ScheduledRestart(3, 0.8),
-    "Adam": kmr.rules.Adam(0.7, 0.8, 0.9),
-    "RMSProp": kmr.rules.RMSProp(0.8, 0.9),
-}
+RULES = {name: getattr(kmr.rules, name)(**numbers) for name, numbers in NUMBERS.items()}
 SUMS = ("Identity", *LINEAR)
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 

@@ -5,6 +5,7 @@ import json
 import math
 from pathlib import Path
 
+from docs.tools.api_reference import FAMILIES
 from keras_momentum_rnn.diagnostics import state_names
 from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.rules import Identity
@@ -19,7 +20,7 @@ HEAD = ["layer", "hyperparameters", "states", "parameters", "cost", "cost with `
 def families():
     """Return the table of each family, by its name on the page."""
     found = {}
-    for family in ("LSTM", "GRU", "RNN", "DTRIV", "nested"):
+    for family in FAMILIES:
         layers = our_layers(family)
         any_rule = layers.get(f"Rule{family}")
         # The page says once what all layers of the family take.
