@@ -18,13 +18,7 @@ results.json.
 import dataclasses
 
 from papers import tasks
-from papers.command_line import (
-    add_task_options,
-    documented_parser,
-    new_folder,
-    positive,
-    run_example,
-)
+from papers.command_line import add_task_options, comparison_parser, positive, run_example
 from papers.experiments import Comparison, compare
 from papers.paper_claims import claims_on
 from papers.same_sooner import same_sooner
@@ -47,17 +41,13 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = documented_parser(__doc__)
-    add = parser.add_argument
     paper = tasks.recipe("adding", "MCRM", **OPTIONS)
-    add("--layers", nargs="+", choices=LAYERS, default=LAYERS, help="what to train")
-    add("--seeds", type=positive(int), default=1, help="how many runs of each")
-    add("--epochs", type=positive(int), default=paper.epochs, help="of each run")
-    add("--updates", type=positive(int), default=paper.updates_per_epoch, help="of an epoch")
+    output = "runs/mcrm_adding"
+    parser = comparison_parser(__doc__, LAYERS, output, epochs=paper.epochs)
+    add, updates = parser.add_argument, paper.updates_per_epoch
+    add("--updates", type=positive(int), default=updates, help="of an epoch")
     add("--at-once", type=positive(int), default=4, help="epochs of a layer before the next")
     add_task_options(parser)
-    add("--output", type=new_folder, default=new_folder("runs/mcrm_adding"),
-        help="directory of the results")  # fmt: skip
     return parser.parse_args(argv)
 
 

@@ -343,8 +343,3 @@ def test_mnist_is_read_and_permuted():
     np.testing.assert_array_equal(permuted.train.x, plain.train.x[:, order])
     # The first training image is a five: row by row, its middle is darker than its corners.
     assert plain.train.x[0].reshape(28, 28)[:4].sum() == 0
-
-
-def test_a_data_directory_that_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="`data_dir` must be an existing directory"):
-        tasks.load("mnist", data_dir=tmp_path / "none")
