@@ -45,11 +45,6 @@ class Quadratic:
     objective: Callable
 
 
-def takes_native_kernel(layer):
-    """Return whether a built layer trains on the native kernel."""
-    return layer.plan(training=True).path == "native"
-
-
 @register
 class HessianFreeModel(keras.Model):
     """A functional model that `HessianFree` trains.
@@ -301,26 +296,20 @@ class HessianFreeModel(keras.Model):
         """
         if keras.config.backend() == "jax":
             for layer in layers_of(self):
-                if isinstance(layer, RuleLayer) and takes_native_kernel(layer):
+                if isinstance(layer, RuleLayer) and layer.plan(training=True).path == "native":
                     layer.use_cudnn = False
         why = self._derivative_error()
         fused = [layer for layer in layers_of(self) if getattr(layer, "use_cudnn", False)]
         if why and fused:
-            before = [layer.use_cudnn for layer in fused]
             for layer in fused:
                 layer.use_cudnn = False
-            error = self._derivative_error()
-            if not error:
-                names = ", ".join(layer.name for layer in fused)
-                warnings.warn(
-                    "A kernel of these layers has no second derivatives, so all are now "
-                    f"stepped, with `use_cudnn=False`: {names}",
-                    stacklevel=4,
-                )
-            else:
-                for layer, value in zip(fused, before):
-                    layer.use_cudnn = value
-            why = error
+            names = ", ".join(layer.name for layer in fused)
+            warnings.warn(
+                "A kernel of these layers has no second derivatives, so all are now stepped, "
+                f"with `use_cudnn=False`: {names}",
+                stacklevel=4,
+            )
+            why = self._derivative_error()
         if why:
             raise ValueError(
                 "HessianFree needs second derivatives, and those of this model are wrong or "
