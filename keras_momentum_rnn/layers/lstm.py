@@ -7,7 +7,7 @@ import keras
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
-from keras_momentum_rnn.layers.docstrings import documented
+from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -49,6 +49,7 @@ def with_bias_outside(
 
 
 @register
+@called_as_keras
 class RuleLSTM(RuleLayer):
     """LSTM with any momentum rule on its input drive.
 
@@ -67,24 +68,7 @@ class RuleLSTM(RuleLayer):
             the momentum, as in the cells released with the paper. It starts as the bias
             does, with `unit_forget_bias` its forget gate at 1. Defaults to `False`.
 
-    Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
-    default. `use_cudnn=True` raises a `ValueError` where no fused kernel can run the call.
-
-    Call arguments:
-        sequences: tensor `(batch, time, features)`.
-        initial_state: list of the cell's states [h, c], each `(batch, units)`, or of all
-            states: h, c and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
-        training: bool, whether dropout acts.
-
-    Returns:
-        As `keras.layers.LSTM`: h at the last step `(batch, units)`, or at every step
-        `(batch, time, units)` with `return_sequences`; then, with `return_state`, h, c and
-        the rule's slots. The slots are in float32 (in float64 under that policy), since half
-        precision would stall a velocity.
-
-    Raises:
-        ValueError: if an argument is out of its range. The message has the range and the value.
+    {calls}
 
     Example:
 

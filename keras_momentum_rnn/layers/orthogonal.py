@@ -7,7 +7,7 @@ import keras
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.hyperparameters import Hyperparameter
-from keras_momentum_rnn.layers.docstrings import documented
+from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -24,6 +24,7 @@ __all__ = [
 
 
 @register
+@called_as_keras
 class RuleDTRIV(RuleLayer):
     """Orthogonal layer with any momentum rule on its input drive.
 
@@ -81,24 +82,9 @@ class RuleDTRIV(RuleLayer):
         bias_regularizer: of both biases. Defaults to `None`.
         bias_constraint: of both biases. Defaults to `None`.
 
-    Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
-    default. There is no `activation` and no `recurrent_constraint`.
+    There is no `activation` and no `recurrent_constraint`.
 
-    Call arguments:
-        sequences: tensor `(batch, time, features)`.
-        initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
-            h and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
-        training: bool, whether dropout acts and the call counts for `rebase_every`.
-
-    Returns:
-        As `keras.layers.SimpleRNN`: h at the last step `(batch, units)`, or at every step
-        with `return_sequences`; then, with `return_state`, h and the rule's slots, these in
-        float32 (in float64 under that policy).
-
-    Raises:
-        ValueError: if an argument is out of its range, with the range and the value in the
-            message, or if it is an argument of SimpleRNN that has no meaning here.
+    {calls}
 
     Weights: `cell.kernel` W `(features, units)`, `cell.skew`, S packed, over
     `recurrent_lr_multiplier` and less `cell.skew_origin`; `cell.modrelu_bias` b_m and
