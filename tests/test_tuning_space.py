@@ -322,8 +322,6 @@ def test_bad_arguments_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"input_shape": (3,)}, "`input_shape` must be (time, features)"),
-        ({"input_shape": (3, None)}, "`input_shape` must be (time, features)"),
         ({"head": 0}, "`head` must be a positive integer"),
         ({"task": "ranking"}, "`task` must be one of ['classification', 'regression']"),
         ({"sequence": 1}, "`sequence` must be one of [True, False]"),
@@ -333,7 +331,6 @@ def test_bad_arguments_are_refused(arguments, message):
         ({"learning_rate": (0.0, 0.1)}, "`learning_rate` must be a number in (0, infinity)"),
         ({"clipnorm": -1.0}, "`clipnorm` must be a number in (0, infinity)"),
         ({"bidirectional": "yes"}, "`bidirectional` must be one of"),
-        ({"return_sequences": True}, "`return_sequences` follows from"),
         ({"momentum": (0.9, 0.1)}, "`momentum` must be an interval"),
     ],
     ids=str,

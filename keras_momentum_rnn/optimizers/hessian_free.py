@@ -1,6 +1,5 @@
 """Hessian-free optimisation: the settings, the state, and one update."""
 
-import contextlib
 import itertools
 import math
 from typing import Any, Self
@@ -121,12 +120,13 @@ class HessianFree(keras.optimizers.Optimizer):
         self.tolerance = _optional("tolerance", tolerance, above=0)
         self.initial_damping = checked("damping", damping, at_least=0)
         self.damping_factor = _optional("damping_factor", damping_factor, above=0, below=1)
-        self.curvature_fraction = _closed("curvature_fraction", curvature_fraction, above=0)
+        self.curvature_fraction = checked(
+            "curvature_fraction", curvature_fraction, above=0, at_most=1
+        )
         self.backtracking = checked_choice("backtracking", backtracking, (False, True))
         self.line_search = checked_choice("line_search", line_search, (False, True))
-        decay = checked_decay(decay)
         if not is_schedule(decay):
-            decay = self._scalar(decay, "decay")
+            decay = self._scalar(checked("decay", decay, at_least=0, at_most=1), "decay")
         self._decay = decay
         self._damping = self._scalar(self.initial_damping, "damping")
         self._total_cg_steps = self._scalar(0, "total_cg_steps", "int")
@@ -147,7 +147,7 @@ class HessianFree(keras.optimizers.Optimizer):
                 "`decay` cannot be set where it is a schedule: create the optimizer with a "
                 f"number. Received: decay={decay!r}"
             )
-        self._decay.assign(checked_decay(decay, schedule=False))
+        self._decay.assign(checked("decay", decay, at_least=0, at_most=1))
 
     @property
     def damping(self) -> Any:
@@ -273,23 +273,6 @@ def split(vector, like):
         ops.reshape(vector[end - size : end], tensor.shape)
         for size, end, tensor in zip(sizes, ends, like)
     ]
-
-
-def checked_decay(decay, schedule=True):
-    """Return a decay, a number in [0, 1] as a float or a schedule; or raise."""
-    if schedule and is_schedule(decay):
-        return decay
-    return _closed("decay", decay, at_least=0)
-
-
-def _closed(name, value, **low):
-    """As `checked`, in an interval that ends with 1 and has it."""
-    with contextlib.suppress(ValueError):
-        value = checked(name, value, **low)
-        if value <= 1:
-            return value
-    bracket = "[0" if "at_least" in low else "(0"
-    raise ValueError(f"`{name}` must be a number in {bracket}, 1]. Received: {name}={value!r}")
 
 
 def _optional(name, value, **bounds):

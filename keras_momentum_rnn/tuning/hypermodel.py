@@ -82,7 +82,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         **arguments: Any,
     ) -> None:
         super().__init__(name=name)
-        self.input_shape = checked_shape(input_shape)
+        self.input_shape = input_shape
         is_layer = isinstance(head, keras.layers.Layer)
         self.head = head if is_layer else checked_count("head", head)
         self.task = checked_choice("task", task, list(TASKS))
@@ -95,11 +95,6 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             name: checked_spec(name, arguments.pop(name, hyperparameter.search))
             for name, hyperparameter in OF_MODELS.items()
         }
-        if "return_sequences" in arguments:
-            raise ValueError(
-                "`return_sequences` follows from `sequence` and the depth. "
-                f"Received: return_sequences={arguments['return_sequences']!r}"
-            )
         self.arguments = arguments
         # A mistake shows here, and not in the middle of a search.
         suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, **arguments)
@@ -146,18 +141,3 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             metrics=metrics,
         )
         return model
-
-
-def checked_shape(shape):
-    valid = (
-        isinstance(shape, (tuple, list))
-        and len(shape) == 2
-        and all(isinstance(n, int) and n > 0 for n in shape if n is not None)
-        and shape[1] is not None
-    )
-    if not valid:
-        raise ValueError(
-            "`input_shape` must be (time, features), positive integers, time possibly None. "
-            f"Received: input_shape={shape!r}"
-        )
-    return tuple(shape)
