@@ -46,22 +46,12 @@ class RuleDTRIV(RuleLayer):
     the training step: you need no callback, and a saved model continues where it stopped. A
     model that calls the layer twice in one update counts two calls.
 
-    Learning rate of S: with `recurrent_lr_multiplier=m`, any optimizer makes m times as long
-    a step on S, as with m times the learning rate. To give S another kind of optimizer, leave
-    m at 1 and use `keras.optimizers.MultiOptimizer` (Keras 3.15 has it, 3.10 does not):
-
-    ```python
-    of_skew = keras.optimizers.RMSprop(2e-4)
-    choice = keras.optimizers.OptimizerMap(keras.optimizers.Adam(1e-3), {".*/skew": of_skew})
-    model.compile(keras.optimizers.MultiOptimizer(choice), "mse")
-    ```
-
-    Each of the optimizers then clips only the gradients of its own weights.
-
-    `recurrent_regularizer` penalises S counted from the last base, not Q. Decoupled weight
-    decay (`weight_decay` of an optimizer) acts on the weight `skew`. Without `rebase_every` it
-    draws Q towards the base. With `rebase_every` it has no meaning, since `skew` is never
-    reset: turn it off by `optimizer.exclude_from_weight_decay(var_names=["skew"])`.
+    With `recurrent_lr_multiplier=m`, any optimizer makes m times as long a step on S, as with
+    m times the learning rate. `recurrent_regularizer` penalises S counted from the last base,
+    not Q. Decoupled weight decay acts on the weight `skew`. Without `rebase_every` it draws Q
+    towards the base; with it, it has no meaning, since `skew` is never reset: turn it off by
+    `optimizer.exclude_from_weight_decay(var_names=["skew"])`. The guide to orthogonal layers
+    shows how S gets another optimizer.
 
     Args:
         units: positive integer, the width of h.

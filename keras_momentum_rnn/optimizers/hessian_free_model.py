@@ -11,6 +11,7 @@ from keras import ops, tree
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
 from keras_momentum_rnn.paths.devices import current_device
+from keras_momentum_rnn.rebuilding import layers_in
 from keras_momentum_rnn.rules import register
 
 derivatives = importlib.import_module(
@@ -107,7 +108,7 @@ class HessianFreeModel(keras.Model):
             )
         on_jax = keras.config.backend() == "jax"
         has_kernels_without_second_derivatives = on_jax or current_device() == "gpu"
-        for layer in layers_of(self):
+        for layer in layers_in(self):
             if getattr(layer, "compute_dtype", None) in ("float16", "bfloat16"):
                 raise ValueError(
                     "HessianFree does not train in half precision, in which conjugate "
@@ -265,23 +266,6 @@ class HessianFreeModel(keras.Model):
         # Here, since on JAX an error inside `fit` would lose the weights.
         if self.compiled:
             self.optimizer.build(self.trainable_variables)
-
-
-def layers_of(layer, seen=None):
-    """Return a layer and all that stand among its attributes, theirs too."""
-    seen = {} if seen is None else seen
-    if isinstance(layer, (list, tuple)):
-        parts = layer
-    elif isinstance(layer, dict):
-        parts = layer.values()
-    elif isinstance(layer, keras.Layer) and id(layer) not in seen:
-        seen[id(layer)] = layer
-        parts = vars(layer).values()
-    else:
-        parts = ()
-    for part in list(parts):
-        layers_of(part, seen)
-    return list(seen.values())
 
 
 def first_samples(fraction, samples):
