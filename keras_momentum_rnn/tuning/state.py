@@ -96,11 +96,7 @@ def load(directory):
 
 def save(directory, stored, oracle):
     """Write the state of the search that had the state `stored`."""
-    # All trials have the same space, which is large.
-    trials = [
-        {**trial.get_state(), "hyperparameters": trial.hyperparameters.values}
-        for trial in oracle.trials.values()
-    ]
+    trials = [trial.get_state() for trial in oracle.trials.values()]
     state = {"oracle": oracle.get_state(), "trials": trials}
     write_json(directory / "search.json", {**stored, **state})
 
@@ -118,13 +114,8 @@ def restore(oracle, stored):
 
 def trials_of(stored):
     """Return the trials of a stored state, as keras-tuner has them."""
-    trials = []
-    for trial in stored["trials"]:
-        # keras-tuner changes the configuration that it reads.
-        space = copy.deepcopy(stored["oracle"]["hyperparameters"]["space"])
-        config = {"space": space, "values": trial["hyperparameters"]}
-        trials.append(Trial.from_state({**trial, "hyperparameters": config}))
-    return trials
+    # Copies: keras-tuner changes the configuration that it reads.
+    return [Trial.from_state(copy.deepcopy(trial)) for trial in stored["trials"]]
 
 
 # What makes two calls of `tune` the same search: all that their arguments and configs say
