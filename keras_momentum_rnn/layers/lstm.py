@@ -5,6 +5,7 @@ from typing import Any, Literal
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.arguments import parameters_of
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
@@ -19,33 +20,6 @@ __all__ = [
     "AdamLSTM",
     "RMSPropLSTM",
 ]
-
-
-# The place of `use_bias` among the arguments of `keras.layers.LSTM`.
-USE_BIAS = 3
-
-
-def with_bias_outside(
-    scale_free: bool, args: tuple[Any, ...], arguments: dict[str, Any]
-) -> dict[str, Any]:
-    """Return keyword arguments with the biases of `scale_free`, unchanged without it.
-
-    Raises:
-        ValueError: if they say otherwise.
-    """
-    if not scale_free:
-        return arguments
-    wanted = {"use_bias": False, "use_recurrent_bias": True}
-    given = {**arguments, **dict(zip(["use_bias"], args[USE_BIAS:]))}
-    for name, value in wanted.items():
-        if given.get(name, value) != value:
-            raise ValueError(
-                f"`{name}` must be {value} with `scale_free=True`, which has one bias, outside "
-                f"the rule. Received: {name}={given[name]!r}"
-            )
-    if len(args) > USE_BIAS:
-        del wanted["use_bias"]
-    return {**arguments, **wanted}
 
 
 @register
@@ -158,7 +132,16 @@ class ScaleFreeLSTM(RuleLSTM):
 
     def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
         self.scale_free = checked_choice("scale_free", scale_free, (True, False))
-        super().__init__(*args, **with_bias_outside(scale_free, args, kwargs))
+        if scale_free:
+            kwargs = {**dict(zip(parameters_of(keras.layers.LSTM), args)), **kwargs}
+            args = ()
+            for name, value in (("use_bias", False), ("use_recurrent_bias", True)):
+                if kwargs.setdefault(name, value) != value:
+                    raise ValueError(
+                        f"`{name}` must be {value} with `scale_free=True`, which has one bias, "
+                        f"outside the rule. Received: {name}={kwargs[name]!r}"
+                    )
+        super().__init__(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "scale_free": self.scale_free}
