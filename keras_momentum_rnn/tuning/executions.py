@@ -29,8 +29,8 @@ class MachineError(FatalError, OSError):
 class Tuner(keras_tuner.Hyperband):
     """keras-tuner's tuner, which tells the machine's errors from the trial's.
 
-    That of Hyperband trains the trials of any oracle, and those of Hyperband for the epochs
-    that they have left.
+    keras-tuner's tuner for Hyperband trains the trials of any oracle. Where a Hyperband oracle
+    says so, it goes on from the weights of an earlier trial.
     """
 
     def __init__(self, oracle, hypermodel, directory, executions):
@@ -44,7 +44,7 @@ class Tuner(keras_tuner.Hyperband):
         )
 
     def save(self):
-        """Write nothing: keras-tuner would go on from it, and search.json has more."""
+        """Write nothing: the next tuner would resume from it, and search.json has it all."""
 
     def on_trial_begin(self, trial):
         super().on_trial_begin(trial)

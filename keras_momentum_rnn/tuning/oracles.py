@@ -23,6 +23,7 @@ class Oracle:
     error = None
 
     def proposed(self, trial_id):
+        """Return keras-tuner's next trial, without regard to `first`."""
         return super().populate_space(trial_id)
 
     def populate_space(self, trial_id):
