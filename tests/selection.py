@@ -138,7 +138,6 @@ test_hessian_free.py
 test_hessian_free_model.py
     compiled  *
 test_hessian_free_refusals.py
-    quick     a_layer_without_second_derivatives_is_refused
     compiled  *
 test_initializers.py
     quick     initializers_follow_keras
