@@ -15,6 +15,7 @@ from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
+from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan, call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
@@ -272,7 +273,7 @@ class RuleLayer(keras.layers.RNN):
     def _finished(self, outputs, states, mask):
         """Return what the call returns, and keep the states of a stateful layer."""
         if mask is not None:
-            outputs = self._masked(outputs, mask)
+            outputs = shown(outputs, mask, self.return_sequences, self.zero_output_for_mask)
         # PyTorch's tracers carry an assignment out, and the file would start from its result.
         if self.stateful and not traced_by_torch():
             for variable, state in zip(self.states, states):
@@ -380,20 +381,6 @@ class RuleLayer(keras.layers.RNN):
                     f"(batch, size) = {expected}. Received: a tensor of shape {shape}"
                 )
         return states + self.get_initial_state(ops.shape(sequences)[0])[len(states) :]
-
-    def _masked(self, outputs, mask):
-        """Return the outputs as Keras shows them where the mask is False.
-
-        There it repeats the last output, or shows zero with `zero_output_for_mask`. Before
-        the first step, JAX repeats the initial h and the other backends show zero.
-        """
-        if not self.zero_output_for_mask:
-            if keras.config.backend() == "jax":
-                return outputs
-            mask = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
-        if not self.return_sequences:
-            mask = mask[:, -1:]
-        return ops.where(ops.expand_dims(mask, -1), outputs, ops.zeros_like(outputs))
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

@@ -94,6 +94,7 @@ class Kernel:
 
 
 LINEAR = ("linear",)
+NONE_OR_LINEAR = ("none", "linear")
 LINEAR_OR_SCALED = ("linear", "elementwise", "scaled")
 
 
@@ -114,15 +115,22 @@ def overflowing(call):
 
 
 def unfiltered(call):
-    """Return the reasons why a rule cannot filter the input in place of the drive."""
+    """Return the reasons why a rule cannot filter the input in place of the drive.
+
+    Where there is no rule, nothing is filtered.
+    """
+    filters = call.rule_kind != "none"
     return [
         (
             not call.drive_from_input,
             f"{call.cell} does not take its drive from the input alone",
         ),
-        (call.slots_given or call.stateful, "the slots do not start at zero"),
+        (filters and (call.slots_given or call.stateful), "the slots do not start at zero"),
         (call.dropout == "gates", "each gate has a dropout mask of its own"),
-        (call.features >= call.drive_width, "the input is as wide as the drive"),
+        (
+            filters and call.features >= call.drive_width,
+            "the input is as wide as the drive",
+        ),
         *overflowing(call),
     ]
 
@@ -181,7 +189,7 @@ TORCH_FUSED = Kernel(
     backends=("torch",),
     dtypes=FLOAT,
     recurrences=("lstm", "gru", "elman"),
-    rule_kinds=LINEAR,
+    rule_kinds=NONE_OR_LINEAR,
     transforms=False,
     fused=True,
     reasons=unfiltered,
