@@ -28,7 +28,7 @@ VERDICTS = {
 TABLE = """
 test_against_keras.py
     compiled  plain_layer
-    quick     bidirectional[*-holes-concat]
+    quick     bidirectional[*our_Momentum*-holes-concat]
     compiled  bidirectional
     compiled  keras_own_tests_pass
 test_arguments.py

@@ -110,6 +110,8 @@ class PlainLayer:
         Returns:
             The last output, the outputs `(batch, time, units)`, and the final states, a list.
         """
+        if not ops.is_tensor(sequences):  # `call` and `stateless_call` may get an array
+            sequences = ops.convert_to_tensor(sequences)
         states = list(initial_state) if is_nested(initial_state) else [initial_state]
         mask = mask[0] if is_nested(mask) else mask
         plan = None
