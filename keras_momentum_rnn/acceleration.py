@@ -26,17 +26,13 @@ def copy_compiled_state(old, new, assigned):
     config = {**old.get_compile_config(), "optimizer": serialized(old.optimizer)}
     # A loss keeps no state, and its function may be unknown to Keras.
     loss = old.loss if config.pop("loss") else None
-    # Classes of the user need no registration.
-    classes = [type(used) for used in (old.optimizer, *old.metrics)]
-    classes = {cls.__name__: cls for cls in classes if not is_of_keras(cls)}
     try:
-        with keras.saving.custom_object_scope(classes):
-            options = keras.saving.deserialize_keras_object(config)
+        options = keras.saving.deserialize_keras_object(config)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"Keras cannot copy what model {old.name!r} was compiled with. Register it by "
-            "`keras.saving.register_keras_serializable`, or make this call within "
-            f"`keras.saving.custom_object_scope`. Keras says: {error}"
+            f"Keras cannot copy what model {old.name!r} was compiled with. Register a metric "
+            "or an optimizer of your own by `keras.saving.register_keras_serializable`, or "
+            f"call this within `keras.saving.custom_object_scope`. Keras says: {error}"
         ) from error
     new.compile(**options, loss=loss, auto_scale_loss=False)
     if old.optimizer is None or not old.optimizer.built:
@@ -53,11 +49,6 @@ def copy_compiled_state(old, new, assigned):
         )
     for source, target in zip(sources, targets):
         target.assign(keras.ops.copy(source))
-
-
-def is_of_keras(cls):
-    """Return whether a class is one of Keras's own."""
-    return cls.__module__.partition(".")[0] == "keras"
 
 
 def report_lines(model, converted):

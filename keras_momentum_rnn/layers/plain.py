@@ -113,12 +113,15 @@ class PlainLayer:
         if not ops.is_tensor(sequences):  # `call` and `stateless_call` may get an array
             sequences = ops.convert_to_tensor(sequences)
         states = list(initial_state) if is_nested(initial_state) else [initial_state]
+        if self.stateful:
+            # PyTorch's `assign` writes into the tensor that the backward pass needs.
+            states = [ops.copy(state) for state in states]
         mask = mask[0] if is_nested(mask) else mask
         plan = None
         if self._fits(sequences, states, mask):
             plan = self._plan_for(sequences, states, mask, training)
         if plan is None or plan.path == "keras":
-            return super().inner_loop(sequences, initial_state, mask, training=training)
+            return super().inner_loop(sequences, states, mask, training=training)
         cell = self.view(self.cell)
         x = ops.cast(sequences, cell.compute_dtype)
         if mask is not None:
@@ -128,9 +131,6 @@ class PlainLayer:
         if mask is not None:
             # A masked value may be NaN, and 0 times NaN is not 0.
             x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
-        if self.stateful:
-            # PyTorch's `assign` writes into the tensor that the backward pass needs.
-            states = [ops.copy(state) for state in states]
         sequence = Sequence(
             x=x,
             states=states,
