@@ -3,6 +3,8 @@
 import numpy as np
 from harness import assert_close, normal, results_and_gradients, stepping_pair
 
+import keras_momentum_rnn as kmr
+
 
 def pair(layer_class, shape, units=4, **options):
     """Two layers alike, but that the second one steps."""
@@ -12,8 +14,16 @@ def pair(layer_class, shape, units=4, **options):
     return stepping_pair(lambda: layer_class(units, **options), shape, scale)
 
 
-def compare(layers, shape, mask=None, tolerance=1e-5):
-    """Compare results and gradients of the two in training, from states that are not zero."""
+def pair_of(name, shape, units=4, **options):
+    """A `pair` of a layer, or of a nested one with a rule: "MCRM-NAG"."""
+    name, _, rule = name.partition("-")
+    if rule:
+        options["rule"] = getattr(kmr.rules, rule)()
+    return pair(getattr(kmr, name), shape, units, **options)
+
+
+def compare(layers, shape, mask=None, tolerance=1e-5, training=True):
+    """Compare results and gradients of the two, from states that are not zero."""
     batch, length, _ = shape
     rng = np.random.default_rng(1)
     x, units = normal(rng, *shape), layers[0].units
@@ -24,7 +34,7 @@ def compare(layers, shape, mask=None, tolerance=1e-5):
         counted = f"state{len(sizes) - 1}"
         states[-1] = np.arange(batch, dtype="float32")[:, None] % 5
     cotangents = [normal(rng, batch, length, units), *(normal(rng, batch, s) for s in sizes)]
-    call = {"training": True} if mask is None else {"training": True, "mask": mask}
+    call = {"training": training} if mask is None else {"training": training, "mask": mask}
     (fast, by_fast), (exact, by_step) = (
         results_and_gradients(layer, x, cotangents, states, **call) for layer in layers
     )

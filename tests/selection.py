@@ -163,22 +163,22 @@ test_native.py
     torch     every_shape_equals_the_steps[3-*]
     torch     every_shape_equals_the_steps[1-*-chunks]
     once      every_shape_equals_the_steps
+    quick     inference_equals_the_steps[NAGLSTM]
+    compiled  inference_equals_the_steps
+    quick     a_batch_of_no_samples[AdamLSTM]
+    quick     a_second_moment_that_overflows_makes_the_drive_zero
+    quick     a_step_size_that_is_a_tensor
+    compiled  saturated_gates_hold_a_memory_to_the_last_bit
+    torch     *
+test_native_backends.py
     slow      jax_transforms_in_training
     slow      without_the_interface_of_xla_the_numbers_stay
+test_native_compiling.py
     once      a_cold_start_says_what_it_does
     once      an_update_compiles_what_it_changes
     once      numba_is_imported_by_the_first_run_alone
     once      the_tile_of_other_processors
-    quick     a_batch_of_no_samples[AdamLSTM]
-    quick     with_numbers_of_64_bits_on_jax
-    quick     a_second_derivative_of_a_jax_trace_that_has_ended
-    quick     a_second_moment_that_overflows_makes_the_drive_zero
-    quick     a_step_size_that_is_a_tensor
     quick     without_it_everything_is_as_before
-    quick     a_model_for_xla_is_compiled_without_it
-    quick     an_interface_of_another_version_is_not_called
-    compiled  a_state_that_is_changed_does_not_reach_the_gradient
-    compiled  saturated_gates_hold_a_memory_to_the_last_bit
     torch     *
 test_native_process.py
     slow      ten_thousand_calls_keep_no_memory

@@ -73,8 +73,10 @@ def test_predict_does_not_pay_for_files(jit_compile, monkeypatch, tmp_path):
         call()
         return set(paths)
 
-    assert taken(lambda: model.predict(x, verbose=0)) == {"filter"}
-    assert taken(lambda: model.evaluate(x, x[..., :2], verbose=0)) == {"filter"}
+    path = model.layers[-1].plan().path
+    assert path != "graph_loop"
+    assert taken(lambda: model.predict(x, verbose=0)) == {path}
+    assert taken(lambda: model.evaluate(x, x[..., :2], verbose=0)) == {path}
     assert taken(lambda: exports.export(model, cell, tmp_path / "model")) == {"graph_loop"}
     assert taken(lambda: tf.function(model)(x)) == {"graph_loop"}
 

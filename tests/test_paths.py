@@ -232,8 +232,7 @@ def test_stateful_layers_go_on_from_their_slots(name, device):
         pytest.skip("the same path on every device")
     layers = pair(case, stateful=True)
     path = layers[0].plan().path
-    on_torch = {"native": "native", "cpu": "step", "gpu": "drive"}[device]
-    assert path == ("step" if device != "gpu" and BACKEND != "torch" else on_torch)
+    assert path == {"native": "native", "cpu": "step", "gpu": "drive"}[device]
     x = normal(np.random.default_rng(2), 2, 3, TIME, 2)
     for part in x:
         for actual, expected in zip(*(run(layer, part) for layer in layers)):
@@ -386,8 +385,7 @@ def test_a_rule_without_momentum_runs_on_every_device(device):
     plain.build(x.shape)
     step.build(x.shape)
     step.set_weights(plain.get_weights())
-    native = device == "native" and BACKEND == "torch"
-    assert plain.plan().path == ("native" if native else "step")
+    assert plain.plan().path == ("native" if device == "native" else "step")
     assert_close(run(plain, x)[0], run(step, x)[0], tolerance=1e-6)
 
 

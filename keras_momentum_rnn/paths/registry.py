@@ -159,13 +159,6 @@ def unfit(call):
         (call.dropout == "gates", "each gate has a dropout mask of its own"),
         # To the kernel, weights without rows say that the input is the drive.
         (call.features == 0, "the input has no features"),
-        # JAX pushes no tangent through a function that it does not know, as for `jax.hessian`
-        # and `jax.jvp`. No exported model of either can hold a function of this process, nor
-        # can a program of XLA, to which Keras may compile inference on TensorFlow.
-        (
-            call.backend != "torch" and not call.training,
-            "beside PyTorch the native kernel serves training alone",
-        ),
         (call.rule_extreme, f"the step size of {call.rule} is far from 1"),
     ]
 

@@ -6,6 +6,7 @@ not ours means another version, and is refused when a function is registered.
 """
 
 import ctypes
+import math
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 
 import numpy as np
@@ -141,7 +142,7 @@ def array(buffer):
         raise RuntimeError(f"XLA's buffers have another layout: {buffer.struct_size} bytes")
     shape = tuple(buffer.dims[: buffer.rank])
     dtype = np.dtype(DTYPES[buffer.dtype])
-    size = int(np.prod(shape)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     if not size:
         return np.empty(shape, dtype)
     memory = (ctypes.c_char * size).from_address(buffer.data)

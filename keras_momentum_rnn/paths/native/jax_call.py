@@ -7,6 +7,8 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 from keras_momentum_rnn.paths import xla_ffi
 from keras_momentum_rnn.paths.native import kernel
@@ -42,10 +44,17 @@ def run_cell(problem, x, weights, states):
     # With `jax_enable_x64` they may be of 64 bits.
     constants = problem.mu.astype(jnp.float32), lengths.astype(jnp.int32), problem.counters
     inputs = x, *weights, *states
+    if not problem.training:
+        flat, structure = jax.tree.flatten((constants, inputs))
+        outputs, *finals = inference.bind(
+            *flat, structure=structure, equation=equation, run_steps=run_steps
+        )
+        return outputs, finals
     (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
     return outputs, list(finals)
 
 
+# Training: a gradient by hand.
 # (x, weights, states) -> ((h at all times, final states), `Kept` as a list).
 # What a rule of differentiation runs may be differentiated again: it calls the function itself.
 
@@ -109,7 +118,74 @@ def native_gradients_backward(equation, run_steps, residuals, d_gradients):
 native_gradients.defvjp(native_gradients_forward, native_gradients_backward)
 
 
+# Inference: the kernel is how this operation is computed, and the cell's own steps are what any
+# transform and any export makes of it.
+
+inference = Primitive("keras_momentum_rnn.native")
+inference.multiple_results = True
+
+
+@inference.def_impl
+def by_kernel(*flat, structure, equation, run_steps):
+    (mu, lengths, _), inputs = jax.tree.unflatten(structure, flat)
+    shapes = [result.shape for result in results_of(inputs, equation)]
+    return call("inference", equation, shapes, mu, lengths, *inputs)
+
+
+def by_steps(*flat, structure, equation, run_steps):
+    constants, inputs = jax.tree.unflatten(structure, flat)
+    outputs, finals = run_steps(constants, *inputs)
+    return [outputs, *finals]
+
+
+def results_of(inputs, equation):
+    """Return the shapes and dtypes of h at all times and of the final states."""
+    x, _, states = equation.divided(inputs)
+    shapes = [(*x.shape[:2], states[0].shape[-1]), *(s.shape for s in states)]
+    return [jax.core.ShapedArray(shape, jnp.float32) for shape in shapes]
+
+
+@inference.def_abstract_eval
+def abstract_results(*flat, structure, equation, run_steps):
+    _, inputs = jax.tree.unflatten(structure, flat)
+    return results_of(inputs, equation)
+
+
+def tangents_of_steps(flat, tangents, **options):
+    tangents = tuple(ad.instantiate_zeros(tangent) for tangent in tangents)
+    return jax.jvp(functools.partial(by_steps, **options), flat, tangents)
+
+
+def batch_of_steps(flat, axes, **options):
+    results = jax.vmap(functools.partial(by_steps, **options), axes)(*flat)
+    return results, [0] * len(results)
+
+
+def lowered(context, *flat, **options):
+    """Return the code for a CPU."""
+    exported = context.module_context.lowering_parameters.for_export
+    function = by_steps if exported else by_kernel
+    return mlir.lower_fun(function, multiple_results=True)(context, *flat, **options)
+
+
+ad.primitive_jvps[inference] = tangents_of_steps
+batching.primitive_batchers[inference] = batch_of_steps
+mlir.register_lowering(inference, mlir.lower_fun(by_steps, multiple_results=True))
+mlir.register_lowering(inference, lowered, platform="cpu")
+
+
 # The calls of XLA
+
+
+def inference_on_arrays(numbers, mu, lengths, *others):
+    # The inputs; h at all times and the final states, to write.
+    equation = equation_of(numbers, mu)
+    x, weights, others = equation.divided(others)
+    count = len(others) // 2
+    states, (outputs, *results) = others[:count], others[count:]
+    finals = kernel.infer(equation, x, weights, states, lengths, outputs)
+    for result, final in zip(results, finals):
+        result[...] = final
 
 
 def forward_on_arrays(numbers, mu, lengths, *others):
@@ -154,7 +230,11 @@ def equation_of(numbers, mu):
     return kernel.Equation(CELLS[int(cell)], KINDS[int(kind)], *map(float, numbers), mu)
 
 
-FUNCTIONS = {"forward": forward_on_arrays, "backward": backward_on_arrays}
+FUNCTIONS = {
+    "inference": inference_on_arrays,
+    "forward": forward_on_arrays,
+    "backward": backward_on_arrays,
+}
 
 
 def call(name, equation, shapes, *arguments):

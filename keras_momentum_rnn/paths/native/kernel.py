@@ -320,6 +320,14 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     return own_shapes(padded, equation, len(states), shape), kept
 
 
+def infer(equation, x, weights, states, lengths, outputs):
+    """Run a cell, write h at all times to `outputs`, and return the final states."""
+    batch, time, units = outputs.shape
+    _, *shapes = equation.kept_shapes(batch, time, units, keeps=False)
+    kept = [outputs, *map(workspace, shapes)]
+    return forward(equation, x, weights, states, lengths, kept, keeps=False)[0]
+
+
 def backward(
     equation, x, weights, states, lengths, kept, d_outputs, d_finals, wants_dx=True, dx=None
 ):

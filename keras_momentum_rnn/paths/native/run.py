@@ -22,6 +22,7 @@ class Problem:
         mu: float32 tensor `(1 or batch, time)`.
         counters: list of a counting rule's counter at the first step.
         lengths: int tensor `(batch,)`, after how many steps each sample ends, or None.
+        training: bool; where it is False, nothing is kept for a way back.
     """
 
     cell: object
@@ -29,6 +30,7 @@ class Problem:
     mu: object
     counters: list
     lengths: object
+    training: bool
 
     def run_steps(self, *inputs):
         """Run the cell's own steps: operations that every derivative and transform knows.
@@ -78,7 +80,8 @@ def run_native(cell, sequence, plan):
         own, (v, *counters) = cell.split(states)
         states = [*own, v]
     lengths = None if mask is None else steps[:, 0]
-    problem = Problem(cell, *equation_and_mu(cell, x, counters), counters, lengths)
+    equation, mu = equation_and_mu(cell, x, counters)
+    problem = Problem(cell, equation, mu, counters, lengths, sequence.training)
     outputs, finals = operation()(problem, x, weights, states)
     counters = [cell.rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in counters]
     if not sequence.all_outputs:

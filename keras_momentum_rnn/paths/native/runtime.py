@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib.util
 import itertools
+import math
 import os
 import sys
 import threading
@@ -258,7 +259,7 @@ class Workspace:
 
 def workspace(shape):
     """Return a float32 array, its numbers anything."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if 4 * size < LEAST:
         return np.empty(shape, np.float32)
     return np.asarray(Workspace(take(size), shape))

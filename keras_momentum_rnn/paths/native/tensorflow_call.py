@@ -24,6 +24,14 @@ def run_cell(problem, x, weights, states):
         weights = [next(given) if there else None for there in present]
         return x, weights, list(given)
 
+    def inference_on_arrays(mu, lengths, *inputs):
+        x, weights, states = unpacked(inputs)
+        outputs = aligned((*x.shape[:2], states[0].shape[1]))
+        finals = kernel.infer(
+            equation.with_mu(mu), x, weights, states, lengths if len(lengths) else None, outputs
+        )
+        return [outputs, *map(np.ascontiguousarray, finals)]
+
     def forward_on_arrays(mu, lengths, *inputs):
         x, weights, states = unpacked(inputs)
         shapes = equation.kept_shapes(*x.shape[:2], weights[2].shape[0])
@@ -50,15 +58,30 @@ def run_cell(problem, x, weights, states):
         outputs, finals = problem.run_steps(x, *weights, *states)
         return [outputs, *finals]
 
+    def with_shapes(results):
+        shapes = [(batch, time, states[0].shape[-1]), *(s.shape for s in states)]
+        for result, shape in zip(results, shapes):
+            result.set_shape(shape)
+        return results
+
+    @tf.custom_gradient
+    def native_inference(*inputs):
+        count = 1 + len(states)
+        results = call(inference_on_arrays, count, problem.mu, lengths, *inputs)
+
+        def backward(*d_results):
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                stepped = run_steps(*inputs)
+            return tape.gradient(stepped, inputs, d_results, "zero")
+
+        return with_shapes(results), backward
+
     @tf.custom_gradient
     def native_cell(*inputs):
         count = 1 + len(states)
         results = call(forward_on_arrays, count + KEPT - 1, problem.mu, lengths, *inputs)
-        results, kept = results[:count], results[count:]
-        width = states[0].shape[-1]
-        shapes = [(batch, time, width), *(s.shape for s in states)]
-        for result, shape in zip(results, shapes):
-            result.set_shape(shape)
+        results, kept = with_shapes(results[:count]), results[count:]
 
         def backward(*d_results):
             return gradients(*inputs, results[0], *kept, *d_results)
@@ -92,7 +115,7 @@ def run_cell(problem, x, weights, states):
         return d_inputs, backward
 
     inputs = [x, *(tf.convert_to_tensor(w) for w in weights if w is not None), *states]
-    outputs, *finals = native_cell(*inputs)
+    outputs, *finals = (native_cell if problem.training else native_inference)(*inputs)
     return outputs, finals
 
 

@@ -1,0 +1,227 @@
+"""The native kernel as an operation of a backend: transforms, graphs, memory, files."""
+
+import keras
+import numpy as np
+import pytest
+from harness import BACKEND, array, assert_close, normal
+from masks import MASKS
+from native_layers import compare, pair, pair_of
+
+import keras_momentum_rnn as kmr
+
+numba = pytest.importorskip("numba", reason="the native kernel needs it")
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+def test_a_state_that_is_changed_does_not_reach_the_gradient():
+    import torch
+
+    gradients = []
+    for changes in (False, True):
+        layer = pair(kmr.MomentumLSTM, (3, 9, 5), units=16)[0]
+        x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+        outputs, h, c, v = layer(x, training=True)
+        if changes:
+            for state in (h, c, v):
+                state.detach().zero_()
+        outputs.sum().backward()
+        gradients.append(array(x.grad))
+    assert np.array_equal(*gradients)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="a checkpoint of PyTorch")
+def test_a_checkpoint_computes_the_same_gradients():
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    layer = pair(kmr.AdamLSTM, (3, 9, 5), units=16)[0]
+    x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+    kept, again = layer(x)[0], checkpoint(layer, x, use_reentrant=False)[0]
+    gradients = [torch.autograd.grad(outputs.sum(), x)[0] for outputs in (kept, again)]
+    assert np.array_equal(*map(array, gradients))
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+@pytest.mark.parametrize("units", [4, 16])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "NestedLSTM"])
+def test_outputs_and_states_share_no_memory(name, units):
+    import torch
+
+    for options in ({}, {"return_sequences": False}):
+        layer = pair_of(name, (3, 9, 5), units, **options)[0]
+        with torch.no_grad():
+            results = layer(normal(np.random.default_rng(0), 3, 9, 5), training=True)
+            for i, changed in enumerate(results):
+                others = [array(r).copy() for r in results]
+                changed.view(-1).add_(1)
+                for j, (result, before) in enumerate(zip(results, others)):
+                    assert np.array_equal(array(result), before) == (i != j)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA is a choice on TensorFlow alone")
+def test_a_model_for_xla_is_compiled_without_it():
+    model = keras.Sequential([keras.Input((5, 3)), kmr.MomentumLSTM(4), keras.layers.Dense(1)])
+    with pytest.warns(UserWarning, match="jit_compile"):
+        model.compile("sgd", "mse", jit_compile=True)
+    model.fit(np.zeros((4, 5, 3)), np.zeros((4, 1)), verbose=0)
+    assert not model.jit_compile
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
+    from keras_momentum_rnn.paths.native import jax_call
+
+    assert jax_call.by_ffi()
+    monkeypatch.setattr(jax_call, "by_ffi", lambda: False)
+    compare(pair(kmr.AdamLSTM, (3, 9, 5)), (3, 9, 5), MASKS["holes"](3, 9), tolerance=1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_with_numbers_of_64_bits_on_jax():
+    import jax
+
+    with jax.enable_x64(True):
+        compare(pair(kmr.NAGLSTM, (3, 9, 5)), (3, 9, 5), MASKS["holes"](3, 9))
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_an_interface_of_another_version_is_not_called(monkeypatch):
+    from keras_momentum_rnn.paths import xla_ffi
+    from keras_momentum_rnn.paths.native import jax_call
+
+    monkeypatch.setattr(xla_ffi, "MINORS", ())
+    monkeypatch.setattr(jax_call, "PREFIX", "keras_momentum_rnn.other_version")
+    assert not jax_call.by_ffi.__wrapped__()
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name", ["AdamGRU", "MCRM"])
+def test_jax_transforms_in_training(name):
+    import jax
+
+    options = {"return_sequences": False, "return_state": False}
+    fast, step = pair_of(name, (3, 9, 5), **options)
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+
+    def functions(layer):
+        rest = [v.value for v in layer.non_trainable_variables]
+        weights = [v.value for v in layer.trainable_variables]
+
+        def loss(weights, x):
+            outputs, _ = layer.stateless_call(weights, rest, x, training=True)
+            return (outputs**2).sum()
+
+        def penalty(weights):
+            return (jax.grad(loss, 1)(weights, x) ** 2).sum()
+
+        def over_time(total, part):
+            return total + loss(weights, part), None
+
+        parts = np.stack([x, 2 * x])
+        return (
+            jax.vmap(jax.grad(loss), (None, 0))(weights, x[:, None]),
+            jax.jit(jax.grad(penalty))(weights),
+            jax.jit(jax.vmap(jax.grad(loss, 1), (None, 0)))(weights, parts),
+            jax.lax.scan(over_time, 0.0, parts)[0],
+            jax.grad(jax.checkpoint(loss))(weights, x),
+        )
+
+    for one, other in zip(jax.tree.leaves(functions(fast)), jax.tree.leaves(functions(step))):
+        assert_close(array(one), array(other), 1e-4)
+    with pytest.raises(TypeError, match="forward-mode"):
+        weights = [v.value for v in fast.trainable_variables]
+        rest = [v.value for v in fast.non_trainable_variables]
+        jax.jvp(lambda x: fast.stateless_call(weights, rest, x, training=True)[0], (x,), (x,))
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_jax_transforms_in_inference():
+    """Run or compiled it is the kernel; each transform and each export takes the steps."""
+    import jax
+    from jax import export
+
+    options = {"return_sequences": False, "return_state": False}
+    fast, step = pair_of("NAGLSTM", (3, 9, 5), **options)
+    x, mask = normal(np.random.default_rng(0), 3, 9, 5), MASKS["holes"](3, 9)
+
+    def outputs_of(layer):
+        weights = [[v.value for v in vs] for vs in (layer.trainable_variables, [])]
+        rest = [v.value for v in layer.non_trainable_variables]
+        return lambda x: layer.stateless_call(weights[0], rest, x, mask=mask)[0]
+
+    def results(outputs):
+        both = np.stack([x, 2 * x])
+        return (
+            outputs(x),
+            jax.jit(outputs)(x),
+            jax.jit(jax.vmap(outputs))(both),
+            jax.jvp(outputs, (x,), (x,)),
+            jax.jacfwd(outputs)(x),
+            jax.hessian(lambda s: (outputs(s * x) ** 2).sum())(1.0),
+            jax.lax.map(outputs, both),
+        )
+
+    outputs = outputs_of(fast)
+    for one, other in zip(
+        jax.tree.leaves(results(outputs)), jax.tree.leaves(results(outputs_of(step)))
+    ):
+        assert_close(array(one), array(other), 1e-4)
+    kernel_of_inference = "keras_momentum_rnn.native.inference"
+    assert kernel_of_inference in jax.jit(outputs).lower(x).as_text()
+    exported = export.export(jax.jit(outputs))(x)
+    assert kernel_of_inference not in exported.mlir_module()
+    assert_close(
+        array(export.deserialize(exported.serialize()).call(x)), array(outputs(x)), 1e-5
+    )
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name, mask", [("MomentumLSTM", "holes"), ("NAGLSTM", None)])
+def test_a_second_derivative_of_a_jax_trace_that_has_ended(name, mask):
+    """With `jax.jit` or `jax.lax.scan` within the first derivative."""
+    import jax
+
+    options = {"return_sequences": False, "return_state": False}
+    fast, step = pair_of(name, (3, 9, 5), **options)
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    mask = None if mask is None else MASKS[mask](3, 9)
+
+    def penalties(layer):
+        rest = [v.value for v in layer.non_trainable_variables]
+        weights = [v.value for v in layer.trainable_variables]
+
+        def loss(weights, x, mask):
+            call = {"training": True, "mask": mask}
+            outputs, _ = layer.stateless_call(weights, rest, x, **call)
+            return (outputs**2).sum()
+
+        def looped(weights, x, mask):
+            def body(total, part):
+                return total + loss(weights, part, mask), None
+
+            return jax.lax.scan(body, 0.0, x[None])[0]
+
+        def penalty(weights, loss):
+            return (jax.grad(loss, 1)(weights, x, mask) ** 2).sum()
+
+        return [jax.grad(penalty)(weights, inner) for inner in (jax.jit(loss), looped)]
+
+    for one, other in zip(jax.tree.leaves(penalties(fast)), jax.tree.leaves(penalties(step))):
+        assert_close(array(one), array(other), 1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("name, options", [("AdamLSTM", {"epsilon": 1e-2}), ("MCRM-NAG", {})])
+def test_torch_second_derivatives_in_float32(name, options):
+    import torch
+
+    fast, step = pair_of(name, (3, 9, 5), **options)
+    penalties = []
+    for layer in (fast, step):
+        x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5), requires_grad=True)
+        outputs, *_ = layer(x, training=True)
+        (by_x,) = torch.autograd.grad(outputs.square().sum(), x, create_graph=True)
+        weights = [v.value for v in layer.trainable_variables]
+        penalties.append(torch.autograd.grad(by_x.square().sum(), weights))
+    for one, other in zip(*penalties):
+        assert_close(array(one), array(other), 1e-4)
