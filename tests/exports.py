@@ -27,6 +27,8 @@ LAYERS = {
     "LSTM": keras.layers.LSTM,
     "GRU": keras.layers.GRU,
     "SimpleRNN": keras.layers.SimpleRNN,
+    "our LSTM": kmr.LSTM,
+    "our GRU": kmr.GRU,
     "MomentumLSTM": kmr.MomentumLSTM,
     "NAGLSTM": kmr.NAGLSTM,
     "SRLSTM": partial(kmr.SRLSTM, restart_period=3),

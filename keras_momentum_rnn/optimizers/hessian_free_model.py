@@ -9,6 +9,7 @@ from typing import Any
 import keras
 from keras import ops, tree
 
+from keras_momentum_rnn.layers.plain import PlainLayer
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
 from keras_momentum_rnn.recurrent import RuleLayer
@@ -301,7 +302,8 @@ class HessianFreeModel(keras.Model):
         """
         if keras.config.backend() == "jax":
             for layer in layers_of(self):
-                if isinstance(layer, RuleLayer) and takes_native_kernel(layer):
+                ours = isinstance(layer, (RuleLayer, PlainLayer))
+                if ours and takes_native_kernel(layer):
                     layer.use_cudnn = False
         why = self._derivative_error()
         fused = [layer for layer in layers_of(self) if getattr(layer, "use_cudnn", False)]
