@@ -25,7 +25,7 @@ def copy_compiled_state(old, new, assigned):
     # That of the config lacks the loss scale of half precision.
     config = {**old.get_compile_config(), "optimizer": serialized(old.optimizer)}
     # A loss keeps no state, and its function may be unknown to Keras.
-    loss = old.loss if config.pop("loss") else None
+    loss = None if config.pop("loss", None) is None else old.loss
     try:
         options = keras.saving.deserialize_keras_object(config)
     except (TypeError, ValueError) as error:
