@@ -80,7 +80,7 @@ def from_keras(
     """
     _check_counterpart(layer_class, numbers)
     theirs = layer_class.keras_layer
-    classes = {cls: layer_class for cls in (theirs, PLAIN[theirs])}
+    classes = {cls: layer_class for cls in (theirs, PLAIN.get(theirs, theirs))}
     return _FromKeras(classes, numbers).run(layer_or_model)
 
 

@@ -150,6 +150,16 @@ def test_calls_that_do_not_fit_are_left_to_keras(ours, theirs, monkeypatch):
     assert not taken
 
 
+@needs_native
+@lstm
+def test_what_is_masked_may_be_nan(ours, theirs):
+    layers, mask = pair(ours, theirs), MASKS["holes"](BATCH, TIME)
+    x = normal(np.random.default_rng(1), *SHAPE)
+    expected = run(layers[1], x, mask=mask)[0]
+    x[~mask] = np.nan
+    assert_close(run(layers[0], x, mask=mask, training=True)[0], expected, 1e-6)
+
+
 @pytest.mark.skipif(BACKEND != "torch", reason="elsewhere Keras's loop serves every dtype")
 @pytest.mark.parametrize("ours, theirs", CLASSES[:2], ids=lambda cls: cls.__name__)
 def test_float64_is_exact(ours, theirs):

@@ -115,7 +115,7 @@ class PlainLayer:
         states = list(initial_state) if is_nested(initial_state) else [initial_state]
         if self.stateful:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
-            states = [ops.copy(ops.convert_to_tensor(state)) for state in states]
+            states = [ops.copy(state) for state in states]
         mask = mask[0] if is_nested(mask) else mask
         plan = None
         if self._fits(sequences, states, mask):

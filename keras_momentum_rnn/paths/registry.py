@@ -141,7 +141,7 @@ def unbuilt(call):
     return [(not built, "its stock layer was not built for slots"), *overflowing(call)]
 
 
-FILTERED = "the rule filters the input for all times, a fused kernel does the rest"
+FILTERED = "a fused kernel on the input of all times, which the rule, if any, filters before"
 DRIVEN = "the drive of all times, then a fused kernel"
 
 
