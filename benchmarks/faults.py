@@ -21,7 +21,6 @@ import argparse
 import contextlib
 import gc
 import io
-import json
 import os
 import platform
 import signal
@@ -31,6 +30,7 @@ import tempfile
 import time
 import traceback
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -45,7 +45,7 @@ import numpy as np
 import sklearn.gaussian_process  # noqa: F401
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
-from keras_momentum_rnn.tuning import MomentumHyperModel, tune
+from keras_momentum_rnn.tuning import MomentumHyperModel, load_results, tune
 
 RESULTS = Path(__file__).parent / "results" / "faults.json"
 # The processes of each search.
@@ -54,7 +54,6 @@ SEARCHES = {
     "random": ALONE,
     "bayesian": ALONE,
     "hyperband": ALONE,
-    "grid": ALONE,
     "random, chief and workers": SHARED,
 }
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
@@ -176,11 +175,6 @@ def run(name, folder, victim=None, at=None):
 def left(folder):
     """Return all of what a search left that must not depend on kills."""
 
-    def without_times(value):
-        if isinstance(value, dict):
-            return {k: without_times(v) for k, v in value.items() if "seconds" not in k}
-        return [without_times(v) for v in value] if isinstance(value, list) else value
-
     weights = {}
     with zipfile.ZipFile(folder / "best.keras") as model:
         content = io.BytesIO(model.read("model.weights.h5"))
@@ -188,10 +182,10 @@ def left(folder):
         for name in sorted(collected(file)):
             weights[name] = np.asarray(file[name]).tolist()
     names = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
-    # What a process was writing when it was killed is removed after an hour, and keras-tuner's
-    # own files in trials/ are those of its processes; nothing reads them.
+    # What a killed process was writing stays, and keras-tuner's own files in trials/ are those
+    # of its processes; nothing reads them.
     files = [n for n in names if "unfinished-" not in n and not Path(n).match("trials/*.json")]
-    results = without_times(json.loads((folder / "results.json").read_text()))
+    results = [{**asdict(row), "seconds": None} for row in load_results(folder).rows]
     return {"results": results, "weights": weights, "files": sorted(files)}
 
 

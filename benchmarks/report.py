@@ -1,4 +1,4 @@
-"""Write the tables and sentences on speed into the README and the pages.
+"""Write the tables on speed into the README and the pages.
 
     python benchmarks/report.py
 
@@ -15,8 +15,6 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md"] + [ROOT / "docs" / name for name in ("speed.md", "deploy.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 TWO = ["MomentumLSTM", "AdamLSTM"]
-# The results of the native kernel on PyTorch whose idle threads sleep.
-PASSIVE = "torch, OMP_WAIT_POLICY=passive"
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 
@@ -32,8 +30,7 @@ def tables():
     return {
         "native": native(kernel),
         "narrow": narrow(kernel),
-        "waiting": waiting(kernel),
-        "speed_in_short": speed_in_short(kernel, results("cpu-torch")),
+        "speed_in_short": speed_in_short(kernel),
         "streaming": streaming(results("streaming")),
         "quantised": quantised(results("quantised")),
     }
@@ -68,12 +65,11 @@ def narrow(results):
     return native({name.removesuffix(NARROW): results[name] for name in mine})
 
 
-def speed_in_short(results, on_torch):
-    """Return the README's sentences on speed.
+def speed_in_short(results):
+    """Return the README's table on speed.
 
     Args:
         results: of `native.py`, by backends and cases.
-        on_torch: of layers on PyTorch without the kernel, by cases.
     """
     rows = []
     for backend, name in BACKENDS.items():
@@ -85,31 +81,7 @@ def speed_in_short(results, on_torch):
             ]
             rows.append([name, *cells])
     head = ["", *(t for n in TWO for t in (f"`{n}`, extra `cpu`", f"`{n}`, without"))]
-    row = next(r for r in on_torch["keras-256"]["layers"] if r["layer"] == "MomentumLSTM")
-    keras = next(b for b in row["baselines"] if b["layer"] == "keras.layers.LSTM")
-    times = f"{1 / keras['ratio']['training']['median']:.0f}"
-    return (
-        "Time of a training step on two CPU cores (128 steps, 128 units), divided by that of "
-        "the plain LSTM. Below 1 is faster than plain:\n\n"
-        f"{markdown_table(head, rows)}\n\n"
-        "The plain LSTM is Keras's; on PyTorch it is `torch.nn.LSTM`, since Keras's own takes "
-        f"{times} times as long as `MomentumLSTM` there (256 steps). No GPU has been "
-        "measured. Conditions, memory and more sizes: `docs/speed.md`."
-    )
-
-
-def waiting(results):
-    """Return what PyTorch's idle threads cost, in a sentence."""
-    usual, passive = (
-        results[name]["main"]["layers"]["MomentumLSTM"] for name in ("torch", PASSIVE)
-    )
-    return (
-        "- **PyTorch's idle threads** spin on the cores for some milliseconds after each "
-        f"operation, and take them from the kernel. With `{PASSIVE.partition(', ')[2]}` in the "
-        f"environment MomentumLSTM takes {passive['native']:.1f} ms a step, not "
-        f"{usual['native']:.1f}; but `torch.nn.LSTM` takes {passive['baseline']:.1f}, not "
-        f"{usual['baseline']:.1f}."
-    )
+    return markdown_table(head, rows)
 
 
 def streaming(results):

@@ -11,7 +11,7 @@ sees the test data. If you stop it, repeat the command to resume.
 
 import argparse
 
-from rich import print
+import keras
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -50,11 +50,11 @@ def main():
         strategy=options.strategy,
         max_trials=max(options.trials, len(options.layers)),
         epochs=options.epochs,
-        patience=2,
+        callbacks=[keras.callbacks.EarlyStopping("val_accuracy", patience=2)],
         batch_size=64,
         first=[{"layer": name, "units": 32, "learning_rate": 5e-3} for name in options.layers],
     )
-    print(results.table())
+    print(results.table().to_string())
     found = results.best_model().predict(x_test, verbose=0).argmax(axis=-1)
     print(results.best.line())
     print(f"Correct on {len(y_test)} test images: {(found == y_test).mean():.1%}")

@@ -19,7 +19,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pandas as pd
-from rich import print
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import train_test_split
 
@@ -64,10 +63,10 @@ def main():
         max_trials=len(trials),
         executions=options.seeds,
         epochs=options.epochs,
-        patience=8,
+        callbacks=[keras.callbacks.EarlyStopping(patience=8)],
         batch_size=16,
     )
-    print(results.table())
+    print(results.table().to_string())
     flat = [np.where(part == MASKED, 0, part).reshape(len(part), -1) for part in (x, x_test)]
     linear = RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y)
     for name, answers in {

@@ -4,21 +4,22 @@ import contextlib
 import numbers
 
 
-def checked(name, value, above=None, at_least=None, below=None):
+def checked(name, value, above=None, at_least=None, below=None, at_most=None):
     """Return `value` as a float, or raise a `ValueError` that says which range it left."""
     low = f"({above}" if at_least is None else f"[{at_least}"
-    interval = f"{low}, {'infinity' if below is None else below})"
+    high = f"{'infinity' if below is None else below})" if at_most is None else f"{at_most}]"
     valid = (
         isinstance(value, numbers.Real)
         and not isinstance(value, bool)
         and (above is None or value > above)
         and (at_least is None or value >= at_least)
         and value < (float("inf") if below is None else below)
+        and (at_most is None or value <= at_most)
     )
     if valid:
         with contextlib.suppress(OverflowError):
             return float(value)
-    raise ValueError(f"`{name}` must be a number in {interval}. Received: {name}={value!r}")
+    raise ValueError(f"`{name}` must be a number in {low}, {high}. Received: {name}={value!r}")
 
 
 def checked_count(name, value, at_most=None):

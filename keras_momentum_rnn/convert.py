@@ -442,8 +442,11 @@ class _ToKeras(_Conversion):
 def _options(layer):
     """Return the config of a layer, with the options that Keras leaves out of it."""
     config = layer.get_config()
-    for part, names in ((layer.cell, UNLISTED), (layer, ("use_cudnn",))):
-        config |= {name: getattr(part, name) for name in names if hasattr(part, name)}
+    config |= {
+        name: getattr(layer.cell, name) for name in UNLISTED if hasattr(layer.cell, name)
+    }
+    if isinstance(layer, (keras.layers.LSTM, keras.layers.GRU)):
+        config["use_cudnn"] = layer.use_cudnn
     return config
 
 

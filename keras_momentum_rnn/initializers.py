@@ -14,14 +14,13 @@ from keras import ops
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.checks import checked, checked_seed
-from keras_momentum_rnn.rotations import packed, packed_size
+from keras_momentum_rnn.rotations import packed_size
 from keras_momentum_rnn.rules import register
 
 __all__ = [
     "ForgetGateBias",
     "HenaffSkew",
     "CayleySkew",
-    "HaarSkew",
 ]
 
 
@@ -103,17 +102,6 @@ class SeededInitializer(keras.initializers.Initializer):
         return {"seed": self._given_seed}
 
 
-class SkewInitializer(SeededInitializer):
-    """What initializers of skew-symmetric matrices share: the shape."""
-
-    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
-        return self.draw_skew(units_of(shape), dtype)
-
-    def draw_skew(self, units: int, dtype: Any) -> Tensor:
-        """Return the packed numbers of `units` units."""
-        raise NotImplementedError
-
-
 def units_of(shape: tuple[int, ...]) -> int:
     """Return how many rows a skew-symmetric matrix has whose packed numbers have this shape."""
     if len(shape) == 1:
@@ -126,20 +114,20 @@ def units_of(shape: tuple[int, ...]) -> int:
     )
 
 
-class BlockSkew(SkewInitializer):
+class BlockSkew(SeededInitializer):
     """S of 2x2 blocks along the diagonal, `[[0, s], [-s, 0]]`, each with a number of its own.
 
     With odd units the last row and column are zero.
     """
 
-    def draw_skew(self, units: int, dtype: Any) -> Tensor:
-        first = range(0, units - 1, 2)  # the rows 2i, whose first number belongs to a block
-        if not first:
+    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+        units = units_of(shape)
+        # The rows 2i, whose first number belongs to a block.
+        places = [[row * units - row * (row + 1) // 2] for row in range(0, units - 1, 2)]
+        if not places:
             return ops.zeros((0,), dtype=dtype)
-        values = self.draw_blocks(len(first), dtype)
-        places = [[row * units - row * (row + 1) // 2] for row in first]
-        places = ops.convert_to_tensor(places, dtype="int32")
-        return ops.scatter(places, values, (packed_size(units),))
+        values = self.draw_blocks(len(places), dtype)
+        return ops.scatter(ops.convert_to_tensor(places, dtype="int32"), values, shape)
 
     def draw_blocks(self, count: int, dtype: Any) -> Tensor:
         """Return `count` numbers s."""
@@ -206,48 +194,3 @@ class CayleySkew(BlockSkew):
     def draw_blocks(self, count: int, dtype: Any) -> Tensor:
         angle = keras.random.uniform((count,), 0, math.pi / 2, dtype=dtype, seed=self.seed)
         return -ops.sqrt((1 - ops.cos(angle)) / (1 + ops.cos(angle)))
-
-
-@register
-class HaarSkew(SkewInitializer):
-    """A logarithm of a rotation drawn uniformly, by Haar's measure on SO(units).
-
-    ```
-    S = log(R),  R ~ Haar(SO(units)),  angles in (-pi, pi)
-    ```
-
-    S is dense. The angles and the planes of a uniform rotation are independent (Weyl's
-    formula), so each is drawn from a uniform rotation of its own.
-
-    Args:
-        seed: int, or None for one drawn from Python's generator. Defaults to None.
-
-    Raises:
-        ValueError: when called with a shape other than `(units (units - 1) / 2,)`.
-
-    Example:
-
-    >>> from keras_momentum_rnn.initializers import HaarSkew
-    >>> tuple(HaarSkew(seed=0)((6,)).shape)  # 4 units
-    (6,)
-
-    Reference: Lezcano-Casado and Martinez-Rubio (2019), "Cheap orthogonal constraints in
-    neural networks", and the code released with it.
-    """
-
-    def draw_skew(self, units: int, dtype: Any) -> Tensor:
-        if units == 1:
-            return ops.zeros((0,), dtype=dtype)
-        normal = keras.random.normal((2, units, units), dtype=dtype, seed=self.seed)
-        q, r = ops.qr(normal)
-        # With the signs of R's diagonal, Q is uniform on O(units).
-        q = q * ops.expand_dims(ops.sign(ops.diagonal(r, axis1=1, axis2=2)), 1)
-        turned, planes = q[0], q[1]
-        flip = ops.expand_dims(ops.sign(ops.det(turned)), 0)
-        turned = turned * ops.concatenate([flip, ops.ones(units - 1, dtype=dtype)])
-        # The symmetric part has each angle's cosine twice, and with odd units a 1 beyond.
-        cosines, _ = ops.eigh((turned + ops.transpose(turned)) / 2)
-        angles = ops.arccos(ops.clip(cosines[: units - 1 : 2], -1.0, 1.0))
-        pairs = 2 * (units // 2)
-        halves = (planes[:, :pairs:2] * angles) @ ops.transpose(planes[:, 1:pairs:2])
-        return packed(halves - ops.transpose(halves))

@@ -86,6 +86,7 @@ class RuleLayer(keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.use_cudnn = use_cudnn
         self._stock_layers = Untracked({})
+        self._plans = Untracked({})
         if keras.config.backend() == "tensorflow":
             # XLA cannot call a function of this process.
             plan = self.plan(training=True, features=1)
@@ -159,17 +160,7 @@ class RuleLayer(keras.layers.RNN):
         return narrow
 
     def _plan(self, **call):
-        return choose(
-            call_of(
-                self.cell,
-                backend=keras.config.backend(),
-                stateful=self.stateful,
-                unroll=self.unroll,
-                use_cudnn=self.use_cudnn,
-                native_absence=runtime.absence(),
-                **call,
-            )
-        )
+        return plan_once(self, self.cell, self._plans.value, **call)
 
     def chosen_cell(self) -> type[RuleCell]:
         """Return the class of the cell."""
@@ -248,13 +239,12 @@ class RuleLayer(keras.layers.RNN):
 
     def _plan_for(self, sequence, slots_given):
         """Return the plan of a call, or raise where `use_cudnn=True` cannot be met."""
-        weights = [weight.value for weight in self.cell.weights]
         exported = traced_for_export(sequence.x, sequence.training)
         call = {
             "mask": sequence.mask is not None,
             "training": sequence.training,
             "slots_given": slots_given,
-            "transformed": transform_is_active([sequence.x, *sequence.states, *weights]),
+            "transformed": transform_is_active(sequence, self.cell),
             "exported": exported,
             "features": sequence.x.shape[-1],
             "device": current_device(),
@@ -352,13 +342,13 @@ class RuleLayer(keras.layers.RNN):
         cell = self.cell
         given = [] if given is None else list(given) if is_nested(given) else [given]
         slots_given = len(given) > cell.own_state_count
+        if not given and not self.stateful:
+            return self.get_initial_state(ops.shape(sequences)[0]), slots_given
         if given:
             states = self._completed(given, sequences)
-        elif self.stateful:
+        else:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
             states = [ops.copy(ops.convert_to_tensor(s)) for s in self.states]
-        else:
-            states = self.get_initial_state(ops.shape(sequences)[0])
         own, slots = cell.split(states)
         own = [ops.cast(s, cell.compute_dtype) for s in own]
         return [*own, *map(cell.to_slot_dtype, slots)], slots_given
@@ -399,6 +389,28 @@ class RuleLayer(keras.layers.RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def plan_once(layer, cell, plans, **call):
+    """Return the plan of a call. It takes as long as a small call: calls alike share it.
+
+    Args:
+        layer: the layer that is called.
+        cell: its cell as the paths see it.
+        plans: dict of the plans of this layer so far.
+        **call: as of `paths.plan.Call`, but for what layer and cell say.
+    """
+    call |= {
+        "stateful": layer.stateful,
+        "unroll": layer.unroll,
+        "use_cudnn": layer.use_cudnn,
+        "native_absence": runtime.absence(),
+    }
+    of_cell = cell.rule, cell.dropout, cell.recurrent_dropout, cell.standard_activations
+    key = (*sorted(call.items()), *of_cell)
+    if key not in plans:
+        plans[key] = choose(call_of(cell, backend=keras.config.backend(), **call))
+    return plans[key]
 
 
 def cell_arguments(cell_class):

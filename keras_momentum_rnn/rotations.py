@@ -8,7 +8,6 @@ import contextlib
 import math
 
 import keras
-import numpy as np
 from keras import ops
 
 # The exponential by scaling and squaring: A / 2^k has at most this 1-norm, so that the Taylor
@@ -36,13 +35,6 @@ def unpacked(numbers, units):
     place = row * units - row * (row + 1) // 2 + column - row - 1
     sign = ops.cast(ops.sign(j - i), numbers.dtype)
     return sign * ops.take(numbers, ops.maximum(place, 0))
-
-
-def packed(matrix):
-    """Return the packed numbers of a skew-symmetric matrix."""
-    units = matrix.shape[0]
-    places = np.flatnonzero(np.triu(np.ones((units, units)), 1))
-    return ops.take(ops.reshape(matrix, (-1,)), ops.convert_to_tensor(places, dtype="int32"))
 
 
 def expm(skew):

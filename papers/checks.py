@@ -14,6 +14,13 @@ def checked_count(name, value, at_least=1, at_most=None):
     )
 
 
+def checked_positive(name, value):
+    """Return `value` as a float, or raise a `ValueError` if it is no finite number above 0."""
+    if isinstance(value, numbers.Real) and 0 < value < float("inf"):
+        return float(value)
+    raise ValueError(f"`{name}` must be a number above 0. Received: {name}={value!r}")
+
+
 def checked_choice(name, value, choices):
     """Return `value`, or raise a `ValueError` if it is none of `choices`."""
     if value not in choices:

@@ -63,11 +63,6 @@ def command_of(script, argv):
     return shlex.join(["python", "-m", ".".join(place.with_suffix("").parts), *argv])
 
 
-def values_of(options):
-    """Return the options of a command line, but where its results go, as a dict."""
-    return {name: value for name, value in vars(options).items() if name != "output"}
-
-
 def publish(folder, text, figures):
     """Write a report and its pictures, and show the report."""
     save_figures(folder, figures)
@@ -112,6 +107,25 @@ def assignment(text):
     with contextlib.suppress(ValueError, SyntaxError):
         return name, ast.literal_eval(value)
     return name, value
+
+
+def comparison_parser(doc, layers, output, default=None, seeds=1, epochs=None):
+    """Return a parser with the options of the studies that compare layers on one task.
+
+    Args:
+        doc: docstring of the study.
+        layers: names to choose from.
+        output: str, where results go by default.
+        default: the layers that are trained by default; None for all.
+        seeds, epochs: ints, their defaults.
+    """
+    parser = documented_parser(doc)
+    add, default = parser.add_argument, list(default or layers)
+    add("--layers", nargs="+", choices=layers, default=default, help="what to train")
+    add("--seeds", type=positive(int), default=seeds, help="how many runs of each")
+    add("--epochs", type=positive(int), default=epochs, help="of each run")
+    add("--output", type=new_folder, default=new_folder(output), help="for the results")
+    return parser
 
 
 def add_task_options(parser):

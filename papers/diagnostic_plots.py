@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from papers import presentation
@@ -12,67 +11,26 @@ from papers.presentation import tidy
 COLORS = ["black", *presentation.COLORS]
 
 
-def plot_gradient_norms(
-    norms: Mapping[str, np.ndarray],
-    iterations: Sequence[int] | None = None,
-    title: str = "Gradient of the loss by h at time t",
-) -> Figure:
-    """Draw `gradient_norms` as the paper's Figure 2, on a logarithmic scale.
+def plot_gradient_norms(norms: Mapping[str, np.ndarray], title: str) -> Figure:
+    """Draw `gradient_norms` over time, after the paper's Figure 2, on a logarithmic scale.
 
     Args:
-        norms: dict from a label to an array: `(time,)` to draw one curve each, or
-            `(iterations, time)` to draw heat maps side by side, in one scale of colours.
-        iterations: the numbers of the training iterations of a heat map. Defaults to
-            0, 1, ....
+        norms: dict from a label to an array `(time,)`.
         title: string.
 
     Returns:
         A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms of
         exactly 0 have no logarithm and are left out.
     """
-    norms = {label: np.asarray(values, "float64") for label, values in norms.items()}
-    shapes = {label: values.shape for label, values in norms.items()}
-    ranks = {len(shape) for shape in shapes.values()}
-    if len(set(shapes.values())) != 1 or not ranks <= {1, 2}:
-        raise ValueError(
-            "`norms` must hold arrays (time,) or (iterations, time), all of one shape. "
-            f"Received: {shapes}"
-        )
-    norms = {label: np.where(values > 0, values, np.nan) for label, values in norms.items()}
-    draw = _draw_curves if ranks == {1} else _draw_heat_maps
-    figure = draw(norms, iterations)
-    figure.suptitle(title)
-    return figure
-
-
-def _draw_curves(norms, iterations):
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for i, (label, values) in enumerate(norms.items()):
+        values = np.where(values > 0, values, np.nan)
         style = ("-", "--", "-.", ":")[i % 4]  # curves that coincide can be told apart
         axes.semilogy(values, style, color=COLORS[i % len(COLORS)], label=label)
-    axes.set(xlabel="time step t", ylabel=r"$\|\partial L/\partial h_t\|_2$")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.3)
+    axes.set(xlabel="time step t", ylabel=r"$\|\partial L/\partial h_t\|_2$", title=title)
+    tidy(axes)
     axes.legend(frameon=False)
-    return figure
-
-
-def _draw_heat_maps(norms, iterations):
-    count, steps = next(iter(norms.values())).shape
-    iterations = np.arange(count) if iterations is None else np.asarray(iterations)
-    low = np.nanmin([np.nanmin(values) for values in norms.values()])
-    high = np.nanmax([np.nanmax(values) for values in norms.values()])
-    scale = LogNorm(low, high)
-    figure = Figure(figsize=(2 + 3.2 * len(norms), 4), layout="constrained")
-    row = figure.subplots(1, len(norms), sharey=True, squeeze=False)[0]
-    for axes, (label, values) in zip(row, norms.items()):
-        mesh = axes.pcolormesh(
-            np.arange(steps), iterations, values, norm=scale, cmap="viridis", shading="nearest"
-        )
-        axes.set(title=label, xlabel="time step t")
-    row[0].set_ylabel("training iteration")
-    figure.colorbar(mesh, ax=list(row), label=r"$\|\partial L/\partial h_t\|_2$")
     return figure
 
 

@@ -6,13 +6,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_momentum_rnn.annotations import Tensor
-from keras_momentum_rnn.checks import checked, checked_count
-from keras_momentum_rnn.initializers import SeededInitializer
+from papers.checks import checked_count, checked_positive
 
 
 @keras.saving.register_keras_serializable(package="papers")
-class EchoState(SeededInitializer):
+class EchoState(keras.initializers.RandomNormal):
     """Recurrent kernel of an echo-state network: few inputs a unit, a chosen spectral radius.
 
     ```
@@ -46,28 +44,29 @@ class EchoState(SeededInitializer):
     def __init__(
         self, fan_in: int = 15, spectral_radius: float = 1.1, seed: int | None = None
     ) -> None:
-        super().__init__(seed)
+        super().__init__(seed=seed)
         self.fan_in = checked_count("fan_in", fan_in)
-        self.spectral_radius = checked("spectral_radius", spectral_radius, above=0)
+        self.spectral_radius = checked_positive("spectral_radius", spectral_radius)
 
-    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
             raise ValueError(
                 "`shape` must be (units, units) with at least one unit. "
                 f"Received: shape={shape}"
             )
-        kernel = sparse_normal(shape, self.fan_in, self.seed, dtype)
+        kernel = sparse_normal(shape, self.fan_in, self.seed)
         # In NumPy: JAX has no eigenvalues of such matrices on a GPU.
         eigenvalues = np.linalg.eigvals(ops.convert_to_numpy(kernel).astype("float64"))
-        return kernel * float(self.spectral_radius / np.abs(eigenvalues).max())
+        scale = self.spectral_radius / np.abs(eigenvalues).max()
+        return ops.cast(kernel * float(scale), dtype or keras.config.floatx())
 
     def get_config(self) -> dict[str, Any]:
         numbers = {"fan_in": self.fan_in, "spectral_radius": self.spectral_radius}
-        return {**numbers, **super().get_config()}
+        return {**numbers, "seed": super().get_config()["seed"]}
 
 
 @keras.saving.register_keras_serializable(package="papers")
-class SparseUnits(SeededInitializer):
+class SparseUnits(keras.initializers.RandomNormal):
     """Sparse initialization of dense kernels: equally few incoming weights for each unit.
 
     ```
@@ -111,29 +110,25 @@ class SparseUnits(SeededInitializer):
         scale: float = 1.0,
         seed: int | None = None,
     ) -> None:
-        super().__init__(seed)
+        super().__init__(stddev=checked_positive("stddev", stddev), seed=seed)
         self.connections = checked_count("connections", connections)
-        self.stddev = checked("stddev", stddev, above=0)
-        self.scale = checked("scale", scale, above=0)
+        self.scale = checked_positive("scale", scale)
 
-    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
         if len(shape) != 2:
             raise ValueError(f"`shape` must be (inputs, units). Received: shape={shape}")
-        kernel = sparse_normal(shape, self.connections, self.seed, dtype)
-        return kernel * (self.scale * self.stddev)
+        kernel = sparse_normal(shape, self.connections, self.seed)
+        return ops.cast(kernel * (self.scale * self.stddev), dtype or keras.config.floatx())
 
     def get_config(self) -> dict[str, Any]:
-        numbers = {
-            "connections": self.connections,
-            "stddev": self.stddev,
-            "scale": self.scale,
-        }
-        return {**numbers, **super().get_config()}
+        config = {"connections": self.connections, "scale": self.scale, **super().get_config()}
+        del config["mean"]  # always zero
+        return config
 
 
-def sparse_normal(shape: tuple[int, ...], connections: int, seed: int, dtype: Any) -> Tensor:
+def sparse_normal(shape: tuple[int, ...], connections: int, seed: int) -> Any:
     """Return a matrix with so many normal numbers in each column, at random rows, and zeros."""
     # One draw for both: two with the same seed would place the numbers by their size.
-    values, order = keras.random.normal((2, *shape), dtype=dtype, seed=seed)
+    values, order = keras.random.normal((2, *shape), dtype="float32", seed=seed)
     rank = np.argsort(np.argsort(ops.convert_to_numpy(order), axis=0), axis=0)
     return ops.where(ops.convert_to_tensor(rank < connections), values, 0.0)

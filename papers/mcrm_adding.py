@@ -18,17 +18,10 @@ results.json.
 import dataclasses
 
 from papers import tasks
-from papers.command_line import (
-    add_task_options,
-    documented_parser,
-    new_folder,
-    positive,
-    run_example,
-)
+from papers.command_line import add_task_options, comparison_parser, positive, run_example
 from papers.experiments import Comparison, compare
 from papers.paper_claims import claims_on
 from papers.same_sooner import same_sooner
-from papers.tasks import mohamed2018
 
 # The most informative first: the paper's best, then its rivals.
 LAYERS = ("MCRM", "GRU", "LSTM", "NestedLSTM", "SimpleRNN")
@@ -48,25 +41,21 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = documented_parser(__doc__)
-    add = parser.add_argument
-    epochs, updates = mohamed2018.TRAINING["adding"][-2:]
-    add("--layers", nargs="+", choices=LAYERS, default=LAYERS, help="what to train")
-    add("--seeds", type=positive(int), default=1, help="how many runs of each")
-    add("--epochs", type=positive(int), default=epochs, help="of each run")
+    paper = tasks.recipe("adding", "MCRM", **OPTIONS)
+    output = "runs/mcrm_adding"
+    parser = comparison_parser(__doc__, LAYERS, output, epochs=paper.epochs)
+    add, updates = parser.add_argument, paper.updates_per_epoch
     add("--updates", type=positive(int), default=updates, help="of an epoch")
     add("--at-once", type=positive(int), default=4, help="epochs of a layer before the next")
     add_task_options(parser)
-    add("--output", type=new_folder, default=new_folder("runs/mcrm_adding"),
-        help="directory of the results")  # fmt: skip
     return parser.parse_args(argv)
 
 
 def comparison(options, command):
     """Return the `Comparison` of the layers."""
-    batch_size, epochs, updates = mohamed2018.TRAINING["adding"][-3:]
+    paper = tasks.recipe("adding", "MCRM", **OPTIONS)
     # The paper's 50,000 sequences do not fill the last of its 1,563 batches.
-    given = {"samples": min(50_000, options.updates * batch_size), **dict(options.set)}
+    given = {"samples": min(50_000, options.updates * paper.batch_size), **dict(options.set)}
     return Comparison(
         task=tasks.load("adding", **{**OPTIONS, **given}),
         setups={name: setup(name, options.epochs) for name in dict.fromkeys(options.layers)},
@@ -74,8 +63,8 @@ def comparison(options, command):
         output=options.output,
         budget={
             "name": "Mohamed and Claudel (2018), Table 1",
-            "updates in the paper": epochs * updates,
-            "rows in the paper": list(mohamed2018.LAYERS),
+            "updates in the paper": paper.epochs * paper.updates_per_epoch,
+            "rows in the paper": ["SimpleRNN", "GRU", "LSTM", "NestedLSTM", "MCRM"],
             "seeds in the paper": 1,
             "deviations from the paper": DEVIATIONS,
         },

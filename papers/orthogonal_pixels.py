@@ -15,7 +15,7 @@ import dataclasses
 
 from papers import tasks
 from papers.budgets import SMALL
-from papers.command_line import documented_parser, new_folder, positive, run_example
+from papers.command_line import comparison_parser, run_example
 from papers.experiments import Comparison, compare
 
 UNITS = {"LSTM": 32, "DTRIV": 86, "MomentumDTRIV": 86}
@@ -27,14 +27,8 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = documented_parser(__doc__)
-    add = parser.add_argument
-    add("--layers", nargs="+", choices=UNITS, default=list(UNITS), help="what to compare")
-    add("--seeds", type=positive(int), default=3, help="how many runs of each layer")
-    add("--epochs", type=positive(int), default=25, help="passes over the training images")
-    add("--output", type=new_folder, default=new_folder("runs/orthogonal_pixels"),
-        help="directory of the results")  # fmt: skip
-    return parser.parse_args(argv)
+    output = "runs/orthogonal_pixels"
+    return comparison_parser(__doc__, UNITS, output, seeds=3, epochs=25).parse_args(argv)
 
 
 def comparison(options, command):

@@ -1,10 +1,10 @@
 """What the papers claim of their layers, by task."""
 
 from papers.experiments import Claim
-from papers.tasks import mohamed2018, nguyen2020, sutskever2013
+from papers.tasks import sutskever2013
 
-MOMENTUM_LSTMS = tuple(name for name in nguyen2020.LSTM_NUMBERS if name != "LSTM")
-NESTED_RIVALS = tuple(name for name in mohamed2018.LAYERS if name != "MCRM")
+MOMENTUM_LSTMS = ("MomentumLSTM", "AdamLSTM", "RMSPropLSTM", "SRLSTM")
+NESTED_RIVALS = ("SimpleRNN", "GRU", "LSTM", "NestedLSTM")
 BY_TASKS = (
     (
         ("mnist", "pmnist", "digits"),

@@ -24,13 +24,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from papers import tasks
-from papers.command_line import (
-    add_task_options,
-    documented_parser,
-    new_folder,
-    positive,
-    run_example,
-)
+from papers.command_line import add_task_options, comparison_parser, positive, run_example
 from papers.experiments import Comparison, compare, plots
 from papers.experiments.report import updates_of_an_epoch
 from papers.experiments.summary import layers, mean_and_spread, metric_curves, of_layer
@@ -53,16 +47,12 @@ def main(argv=None):
 
 
 def parse(argv):
-    parser = documented_parser(__doc__)
+    output, default = "runs/permuted_mnist", [*LSTMS, GAIN]
+    parser = comparison_parser(__doc__, ROWS, output, default, epochs=150)
     add = parser.add_argument
     add("--task", choices=["pmnist", "mnist"], default="pmnist", help="the order of the pixels")
-    add("--layers", nargs="+", choices=ROWS, default=[*LSTMS, GAIN], help="what to train")
-    add("--seeds", type=positive(int), default=1, help="how many runs of each")
-    add("--epochs", type=positive(int), default=150, help="of each run")
     add("--at-once", type=positive(int), default=1, help="epochs of a row before the next")
     add_task_options(parser)
-    add("--output", type=new_folder, default=new_folder("runs/permuted_mnist"),
-        help="directory of the results")  # fmt: skip
     return parser.parse_args(argv)
 
 

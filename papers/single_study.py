@@ -2,7 +2,7 @@
 
 import sys
 
-from papers.command_line import command_of, ending, publish, values_of
+from papers.command_line import command_of, ending, publish
 from papers.experiments import surroundings
 from papers.files import write_json
 
@@ -28,7 +28,8 @@ def run(script, argv, parser, study):
     options = parser.parse_args(argv)
     with ending("Interrupted. Nothing was written."):
         results, text, figures = study(options)
-        settings = {**values_of(options), **surroundings()}
+        given = {name: value for name, value in vars(options).items() if name != "output"}
+        settings = {**given, **surroundings()}
         results = {"command": command_of(script, argv), "settings": settings, **results}
         options.output.mkdir(parents=True, exist_ok=True)
         write_json(options.output / "results.json", results)

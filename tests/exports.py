@@ -1,14 +1,12 @@
 """Export a model, run the file in a runtime of its own, and compare it with `predict`.
 
-The table of under test: a layer, how the model uses it (its form), a format, and which sizes
-the file leaves open. Keras's own layers are rows like ours.
+Under test are a layer, how the model uses it (its form), a format, and which sizes the file
+leaves open. Keras's own LSTM is a layer like ours.
 """
 
-import contextlib
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,22 +20,17 @@ FEATURES, UNITS, LENGTH, BATCH = 3, 4, 6, 2
 # Ten times as much where a rule divides by a root: there float32 itself is less sure.
 TOLERANCE = 1e-5
 
-# One of each path and cell, and the layers of Keras that they stand in for.
+# One of each path, cell and kind of rule, and the layer of Keras that most of them stand for.
 LAYERS = {
     "LSTM": keras.layers.LSTM,
-    "GRU": keras.layers.GRU,
-    "SimpleRNN": keras.layers.SimpleRNN,
     "our LSTM": kmr.LSTM,
     "our GRU": kmr.GRU,
     "MomentumLSTM": kmr.MomentumLSTM,
-    "NAGLSTM": kmr.NAGLSTM,
     "SRLSTM": partial(kmr.SRLSTM, restart_period=3),
     "SRLSTM released": partial(kmr.SRLSTM, restart_period=3, formulation="released"),
     "AdamLSTM": kmr.AdamLSTM,
-    "RMSPropLSTM": kmr.RMSPropLSTM,
     "MomentumGRU": kmr.MomentumGRU,
     "MomentumGRU reset before": partial(kmr.MomentumGRU, reset_after=False),
-    "AdamGRU": kmr.AdamGRU,
     "MomentumRNN": kmr.MomentumRNN,
     "AdamRNN hidden": partial(kmr.AdamRNN, parameterization="hidden"),
     "DTRIV": kmr.DTRIV,
@@ -45,19 +38,11 @@ LAYERS = {
     "MCRM": kmr.MCRM,
     "NestedLSTM": kmr.NestedLSTM,
 }
-KERAS = ("LSTM", "GRU", "SimpleRNN")
-# The layers that stand for their kind in every form.
-IN_EVERY_FORM = ("LSTM", "MomentumLSTM", "AdamLSTM", "MomentumDTRIV cayley", "MCRM")
 FORMS = ("last", "sequences", "stacked", "bidirectional", "masked", "stateful")
 # The third is an ONNX file in OpenVINO, which reads those too.
 FORMATS = ("tf_saved_model", "onnx", "onnx in openvino", "openvino", "litert", "torch")
 # What a file leaves open.
 SIZES = ("static", "batch", "batch and time")
-
-
-def is_keras(layer):
-    """Return whether a name is that of a layer of Keras."""
-    return layer in KERAS
 
 
 @dataclass(frozen=True)
@@ -72,28 +57,6 @@ class Cell:
     @property
     def id(self):
         return "-".join((self.layer, self.form, self.format, self.sizes)).replace(" ", "_")
-
-
-def cells(formats=FORMATS):
-    """Return the whole matrix of the active backend."""
-    return [
-        Cell(layer, form, format, sizes)
-        for format in formats
-        for layer in LAYERS
-        for form in FORMS
-        if form == "last" or layer in IN_EVERY_FORM
-        for sizes in sizes_of(form, format)
-    ]
-
-
-def sizes_of(form, format):
-    """Return what files leave open: each choice once, and all open in every form."""
-    if form == "last":
-        return SIZES
-    # Keras keeps the states of a stateful layer for a known batch alone.
-    if form == "stateful":
-        return ("static",)
-    return ("static", "batch and time") if format == "litert" else ("batch and time",)
 
 
 # What no layer can: the file of Keras's own layer fails there, too. Backend, format and the
@@ -318,13 +281,3 @@ def said(error):
     """Return the first line of an error, without paths and addresses."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:160]
-
-
-def versions():
-    """Return the versions of what writes and runs the files."""
-    runtimes = ("onnx", "onnxruntime", "tf2onnx", "jax2onnx", "openvino", "ai-edge-litert")
-    installed = {}
-    for name in ("keras", BACKEND, *runtimes, "litert-torch"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            installed[name] = metadata.version(name)
-    return installed

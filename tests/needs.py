@@ -10,7 +10,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 # The parts of the package that import more than Keras, and what they import.
 PARTS = {
     "native": ("numba", "llvmlite"),
-    "tuning": ("keras_tuner", "rich", "scipy", "sklearn"),
+    "tuning": ("keras_tuner", "pandas", "scipy", "sklearn"),
 }
 if keras.config.backend() == "tensorflow":
     # keras-tuner imports it there, and does not require it.

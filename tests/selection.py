@@ -68,7 +68,6 @@ test_derivatives.py
     quick     second_derivatives_are_those_of_the_steps[AdamLSTM-holes]
     quick     vectorized_map_equals_a_loop[AdamLSTM]
     quick     gradients_of_each_sample_and_forward_mode[AdamLSTM]
-    quick     a_batch_of_no_samples[AdamLSTM]
     compiled  *
 test_diagnostics.py
     quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
@@ -144,7 +143,6 @@ test_hessian_free.py
 test_hessian_free_model.py
     compiled  *
 test_hessian_free_refusals.py
-    quick     a_layer_without_second_derivatives_is_refused
     compiled  *
 test_initializers.py
     quick     initializers_follow_keras
@@ -158,7 +156,7 @@ test_learned_momentum.py
     torch     every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
     torch     it_starts_as_heavy_ball
-test_memory_map.py
+test_diagnostic_plots.py
     torch     *
 test_native.py
     # The kernel is the same for every backend; how it is called is the same for every row.
@@ -274,8 +272,6 @@ test_properties.py
     compiled  a_memory_with_dropout_trains
     quick     the_velocity_past_a_samples_end_is_silent[MomentumGRU]
     compiled  the_velocity_past_a_samples_end_is_silent
-    quick     each_call_draws_its_own_dropout_masks[MomentumLSTM]
-    compiled  each_call_draws_its_own_dropout_masks
     quick     a_bare_cell_keeps_the_dtypes_of_its_states[mixed_float16-SRLSTM]
     compiled  a_bare_cell_keeps_the_dtypes_of_its_states
 test_rotations.py
@@ -296,7 +292,6 @@ test_saving.py
     once      round_trip
     compiled  weights_file_round_trip
     slow      every_backend_predicts_the_same_in_a_fresh_process
-    slow      import_brings_no_backend_of_its_own
 test_streaming.py
     compiled  *
 test_training.py

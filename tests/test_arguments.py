@@ -68,10 +68,6 @@ def test_foreign_numbers_and_rules_are_refused():
         kmr.MomentumLSTMCell(4, rule=kmr.rules.NAG())
     with pytest.raises(ValueError, match="rule"):
         kmr.MomentumLSTM(4, rule=kmr.rules.NAG())
-    with pytest.raises(ValueError, match="rule=None"):
-        kmr.RuleLSTM(4)
-    with pytest.raises(ValueError, match="rule='adam'"):
-        kmr.RuleLSTM(4, rule="adam")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES
-from harness import BACKEND, array, assert_close, normal, randomise
+from harness import BACKEND, array, assert_close, normal, randomise, stepping_pair
 from keras import ops
 from masks import MASKS
 
@@ -29,13 +29,7 @@ ROWS = [case for case in CASES if case.id in NAMES]
 def pair(case, **options):
     """A layer on its fast path, which is in float32, and one that steps."""
     options = {"dtype": "float64" if BACKEND == "tensorflow" else "float32", **options}
-    layers = [case.layer(UNITS, **options) for _ in range(2)]
-    for layer in layers:
-        layer.build((3, TIME, FEATURES))
-    randomise(layers[0], np.random.default_rng(0))
-    layers[1].set_weights(layers[0].get_weights())
-    layers[1].use_cudnn = False
-    return layers
+    return stepping_pair(lambda: case.layer(UNITS, **options), (3, TIME, FEATURES))
 
 
 def function_of(layer, mask=None):
@@ -247,14 +241,6 @@ def test_plan_says_that_a_transform_steps():
 def test_a_sequence_of_no_steps_is_refused():
     with pytest.raises(ValueError, match=r"AdamLSTM needs at least one time step.*\(3, 0, 2\)"):
         AdamLSTM(UNITS)(np.zeros((3, 0, FEATURES), "float32"))
-
-
-@pytest.mark.parametrize("case", ROWS)
-def test_a_batch_of_no_samples(case):
-    layer = case.layer(UNITS, return_sequences=True, return_state=True)
-    outputs, *states = layer(np.zeros((0, TIME, FEATURES), "float32"))
-    assert tuple(outputs.shape) == (0, TIME, UNITS)
-    assert [tuple(s.shape) for s in states] == [(0, size) for size in layer.state_size]
 
 
 @pytest.mark.second_derivatives

@@ -67,11 +67,3 @@ def test_every_page_is_in_the_navigation():
     assert len(listed) == len({*listed})
     # These are files of the checkout outside of docs/.
     assert pages == {*listed} - {"index.md", "changes.md", "contribute/contributing.md"}
-
-
-def test_the_glossary_explains_the_words_of_the_project():
-    text = (DOCS / "glossary.md").read_text()
-    headings = re.findall(r"^## (.+)", text, flags=re.MULTILINE)
-    wanted = ["Budget", "Drive", "Path", "Plan", "Recipe", "Rule", "Setup", "Slot"]
-    assert [word for word in wanted if word not in headings] == []
-    assert headings == sorted(headings)

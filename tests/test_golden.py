@@ -42,6 +42,17 @@ PARAMETERS = {
 }
 
 
+def assert_gradients(layer, golden, results, of_weights):
+    """Compare the gradients of a weighted sum of the outputs with those in the file."""
+    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
+    x, cotangents = golden["x"].astype("float32"), [c.astype("float32") for c in cotangents]
+    actual = gradients(layer, x, cotangents)
+    expected = {"x": golden["grad_x"], **of_weights}
+    assert actual.keys() == expected.keys()
+    for name, gradient in expected.items():
+        assert_close(actual[name], gradient, tolerance=5e-5)
+
+
 @pytest.mark.parametrize("name", LSTM_FILES)
 def test_lstm_equals_released_code(name):
     with np.load(GOLDEN / f"{name}.npz") as file:
@@ -65,11 +76,8 @@ def test_lstm_equals_released_code(name):
     for actual, e in zip(results, expected):
         assert_close(actual, e)
 
-    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
-    actual = gradients(layer, x, [c.astype("float32") for c in cotangents])
-    assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
-    for name, released in PARAMETERS.items():
-        assert_close(actual[name], golden[f"grad.{released}"].T, tolerance=5e-5)
+    of_weights = {name: golden[f"grad.{p}"].T for name, p in PARAMETERS.items()}
+    assert_gradients(layer, golden, results, of_weights)
 
 
 DTRIV_FILES = {
@@ -126,12 +134,8 @@ def test_dtriv_equals_released_code(name):
     for actual, e in zip(results, expected):
         assert_close(actual, e)
 
-    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
-    cotangents += [np.zeros((len(x), 1))] * (name == "sr_dtriv")
-    actual = gradients(layer, x, [c.astype("float32") for c in cotangents])
-    assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
-    for weight_name, gradient in as_ours("grad").items():
-        assert_close(actual[weight_name], gradient, tolerance=5e-5)
+    counter = [np.zeros((len(x), 1))] * (name == "sr_dtriv")
+    assert_gradients(layer, golden, [*results, *counter], as_ours("grad"))
 
 
 def regated(array, order, wanted):
@@ -186,13 +190,8 @@ def test_nested_equals_released_code(name):
     for actual, e in zip(results, expected):
         assert_close(actual, e)
 
-    cotangents = [golden["R"], *(np.zeros_like(r) for r in results[1:])]
-    actual = gradients(layer, x, [c.astype("float32") for c in cotangents])
-    assert_close(actual["x"], golden["grad_x"], tolerance=5e-5)
-    expected = {**shell_parameters(golden, "grad."), **memory(golden, "grad.")}
-    assert set(actual) == {"x", *expected}
-    for weight_name, gradient in expected.items():
-        assert_close(actual[weight_name], gradient, tolerance=5e-5)
+    of_weights = {**shell_parameters(golden, "grad."), **memory(golden, "grad.")}
+    assert_gradients(layer, golden, results, of_weights)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import re
 
 import keras
 import numpy as np
@@ -118,28 +117,24 @@ def test_the_learning_rate_is_the_first_that_is_tried():
 
 def test_the_damping_falls_where_the_model_is_good_and_is_bounded():
     x, y, _, _ = regression()
-    model = linear_model(HessianFree(damping=1.0, min_damping=0.2, cg_steps=2))
+    model = linear_model(HessianFree(damping=1.0, cg_steps=2))
     dampings = []
-    for _ in range(6):
+    for _ in range(3):
         model.train_on_batch(x, y)
         dampings.append(float(model.optimizer.damping))
-    np.testing.assert_allclose(dampings[:3], (2 / 3) ** np.arange(1, 4), rtol=1e-5)
-    assert min(dampings) == pytest.approx(0.2)
+    np.testing.assert_allclose(dampings, (2 / 3) ** np.arange(1, 4), rtol=1e-5)
+    model.optimizer.damping = 1.2e-8
+    model.train_on_batch(x, y)
+    assert float(model.optimizer.damping) == pytest.approx(1e-8)
 
 
-def test_the_damping_rises_where_the_model_is_bad_and_is_bounded():
+def test_the_damping_rises_where_the_model_is_bad():
     """Near a saddle of Rosenbrock's kind, the full step overshoots."""
-    model = rosenbrock_model(
-        HessianFree(cg_steps=5, damping=1e-3, max_damping=3e-3, backtracking=False)
-    )
+    model = rosenbrock_model(HessianFree(cg_steps=5, damping=1e-3, backtracking=False))
     model.set_weights([np.array([-1.2, 1.44])])
     x, y = np.zeros((1, 2), "float32"), np.array([[1, 0]], "float32")
     model.train_on_batch(x, y)
     assert float(model.optimizer.damping) == pytest.approx(1.5e-3)
-    model.optimizer.damping = 2.9e-3
-    model.set_weights([np.array([-1.2, 1.44])])
-    model.train_on_batch(x, y)
-    assert float(model.optimizer.damping) == pytest.approx(3e-3)
 
 
 def test_the_ratio_is_that_of_the_undamped_model():
@@ -148,13 +143,6 @@ def test_the_ratio_is_that_of_the_undamped_model():
     model = linear_model(HessianFree(damping=100.0, cg_steps=20, line_search=False))
     model.train_on_batch(x, y)
     assert float(model.optimizer.damping) == pytest.approx(200 / 3)
-
-
-def test_without_a_factor_the_damping_stays():
-    x, y, _, _ = regression()
-    model = linear_model(HessianFree(damping=0.3, damping_factor=None))
-    model.train_on_batch(x, y)
-    assert float(model.optimizer.damping) == pytest.approx(0.3)
 
 
 def test_the_damping_stays_where_rounding_hides_what_the_model_promises():
@@ -215,7 +203,7 @@ def test_an_update_that_is_not_finite_leaves_the_weights_alone(line_search):
 def test_config_has_every_argument_and_rebuilds_the_optimizer():
     schedule = keras.optimizers.schedules.PolynomialDecay(0.5, 10, 0.9)
     rate = keras.optimizers.schedules.ExponentialDecay(1.0, 10, 0.5)
-    optimizer = HessianFree(rate, 7, None, schedule, 2.0, 0.5, 1e-3, 1e3, 0.5, False, False)
+    optimizer = HessianFree(rate, 7, None, schedule, 2.0, 0.5, 0.5, False, False)
     config = optimizer.get_config()
     own = set(inspect.signature(HessianFree.__init__).parameters) - {"self", "refused"}
     assert own == set(config)
@@ -267,10 +255,8 @@ BAD = {
     "cg_steps": [0, 2.5, None],
     "tolerance": [0, -1e-3],
     "decay": [-0.1, 1.1, "0.9", None],
-    "damping": [-1.0, float("nan"), 1e9],
+    "damping": [-1.0, float("nan")],
     "damping_factor": [0, 1, 1.5],
-    "min_damping": [0, -1, 2.0],
-    "max_damping": [0, 0.5],
     "curvature_fraction": [0, 1.5, None],
     "backtracking": [1, None],
     "line_search": [0, "yes"],
@@ -282,35 +268,6 @@ def test_bad_arguments_are_refused(name, value):
     with pytest.raises(ValueError, match=rf"`\w*{name.partition('_')[2] or name}`") as error:
         HessianFree(**{name: value})
     assert f"{name}={value}" in str(error.value).replace("'", "")
-
-
-def test_ends_of_the_ranges_are_accepted():
-    HessianFree(decay=1, curvature_fraction=1, damping=0, damping_factor=None)
-    HessianFree(decay=0, damping=1e8, tolerance=None)
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        {"weight_decay": 0.1},
-        {"clipnorm": 1.0},
-        {"clipvalue": 1.0},
-        {"global_clipnorm": 1.0},
-        {"use_ema": True},
-        {"gradient_accumulation_steps": 2},
-        {"loss_scale_factor": 8.0},
-    ],
-    ids=str,
-)
-def test_options_without_a_meaning_are_refused(option):
-    (name,) = option
-    with pytest.raises(ValueError, match=f"takes no `{name}`: .* Received: {name}="):
-        HessianFree(**option)
-
-
-def test_unknown_arguments_are_refused():
-    with pytest.raises((TypeError, ValueError), match=re.escape("preconditioner")):
-        HessianFree(preconditioner=True)
 
 
 def test_a_plain_model_is_refused():

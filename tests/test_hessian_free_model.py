@@ -294,20 +294,6 @@ def test_an_interrupted_training_equals_an_uninterrupted_one(tmp_path, dropout):
         np.testing.assert_array_equal(array(one), array(other))
 
 
-def test_a_checkpoint_of_weights_resumes(tmp_path):
-    whole, part = small(), small()
-    whole.fit(X, Y, 12, 4, verbose=0, shuffle=False)
-    part.fit(X, Y, 12, 2, verbose=0, shuffle=False)
-    values = [array(v).copy() for v in part.optimizer.variables]
-    part.save_weights(tmp_path / "a.weights.h5")
-    again = small(seed=7)
-    again.load_weights(tmp_path / "a.weights.h5")
-    for variable, value in zip(again.optimizer.variables, values):
-        variable.assign(value)
-    again.fit(X, Y, 12, 4, initial_epoch=2, verbose=0, shuffle=False)
-    np.testing.assert_allclose(weights(again), weights(whole), atol=1e-6)
-
-
 # float64
 
 

@@ -8,14 +8,12 @@ from harness import array
 from keras_momentum_rnn.initializers import (
     CayleySkew,
     ForgetGateBias,
-    HaarSkew,
     HenaffSkew,
 )
 
 SHAPES = {
     HenaffSkew: (21,),
     CayleySkew: (21,),
-    HaarSkew: (21,),
 }
 
 

@@ -142,13 +142,6 @@ def test_its_states_go_in_and_out():
         assert_close(one, other, 1e-5)
 
 
-def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match=r"`units`.*Received: units=0"):
-        SLSTM(0, rule=rules.NAG())
-    with pytest.raises(ValueError, match=r"`rule`.*Received: rule=None"):
-        SLSTM(3)
-
-
 class HalvedCell(kmr.cells.RuleRNNCell):
     """An Elman cell whose new h is half as long."""
 

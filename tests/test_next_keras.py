@@ -12,7 +12,7 @@ import sys
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal, randomise, run
+from harness import BACKEND, array, assert_close, normal, run, stepping_pair
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import ready_layers
@@ -52,12 +52,7 @@ def test_each_family_trains_saves_and_loads(family, tmp_path):
 
 @pytest.mark.parametrize("family", REPRESENTATIVES)
 def test_each_family_takes_its_path_and_equals_the_steps(family):
-    fast, step = (REPRESENTATIVES[family](4) for _ in range(2))
-    for layer in (fast, step):
-        layer.build(X.shape)
-    randomise(fast, np.random.default_rng(1))
-    step.set_weights(fast.get_weights())
-    step.use_cudnn = False
+    fast, step = stepping_pair(lambda: REPRESENTATIVES[family](4), X.shape)
     if BACKEND == "torch":
         assert fast.plan().path in ("native", "fused")
     assert_close(run(fast, X)[0], run(step, X)[0], 1e-5)

@@ -1,13 +1,10 @@
 """Training of the orthogonal family, beside optimizers in NumPy: bases, rates, resumption."""
 
-import itertools
-
 import keras
 import numpy as np
 import pytest
 import reference
 from harness import BACKEND, array, assert_close, normal, weights_of
-from keras import ops
 
 import keras_momentum_rnn as kmr
 
@@ -127,21 +124,6 @@ def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
     assert np.abs(array(layer.cell.recurrent_matrix()) - before).max() > 0.01
     assert np.abs(array(layer.cell.displacement())).max() > 1e-4
     assert_trained_alike(layer, expected)
-
-
-def test_bases_and_rates_matter():
-    """What the test above compares: each leads elsewhere."""
-    ends = []
-    for rebase_every, multiplier in itertools.product((None, 1, 3), (1.0, 0.3)):
-        _, layer = model_of()
-        _, q = trained_in_numpy(
-            layer,
-            lambda name, m=multiplier: Adam(0.1 * m if name == "skew" else 0.1),
-            rebase_every,
-        )
-        ends.append(q)
-    for one, other in itertools.combinations(ends, 2):
-        assert np.abs(one - other).max() > 2e-4
 
 
 @pytest.mark.skipif(
@@ -276,17 +258,3 @@ def test_many_bases_at_full_size_stay_orthogonal(parametrization):
         cell.rebase(1)
     q = array(cell.recurrent_matrix()).astype("float64")
     assert np.abs(q.T @ q - np.eye(512)).max() < 2e-6
-
-
-def test_weight_decay_can_be_kept_off_the_skew_part():
-    model, layer = model_of(initial_rotation="skew")
-    optimizer = keras.optimizers.SGD(0.1, weight_decay=0.5)
-    optimizer.exclude_from_weight_decay(var_names=["skew"])
-    compile_for(model, optimizer)
-    expected = array(layer.cell.skew)
-    kernel = array(layer.cell.kernel)
-    optimizer.build(model.trainable_variables)
-    zeros = [ops.zeros(v.shape, dtype=v.dtype) for v in model.trainable_variables]
-    optimizer.apply(zeros)
-    np.testing.assert_array_equal(array(layer.cell.skew), expected)
-    assert_close(array(layer.cell.kernel), 0.95 * kernel, tolerance=1e-6)

@@ -155,8 +155,7 @@ def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeyp
     call = {"training": True, "mask": mask}
     exact, by_step = results_and_gradients(layer, x, cotangents, None, **call)
     monkeypatch.setattr(planning, "LARGE", 1)
-    if options:
-        layer = pair(case, **options)[0]
+    layer = pair(case, **options)[0]
     assert layer.plan(training=True).projects_before_loop
     before, by_all = results_and_gradients(layer, x, cotangents, None, **call)
     for actual, expected in zip([*before, *by_all.values()], [*exact, *by_step.values()]):

@@ -53,16 +53,6 @@ def test_it_is_the_layer_with_the_two_flags(layer_class):
     np.testing.assert_array_equal(array(layer(X)), array(flags(X)))
 
 
-@pytest.mark.parametrize("layer_class", LAYERS)
-def test_it_is_saved(layer_class, tmp_path):
-    layer = layer_class(5, scale_free=True)
-    model = keras.Sequential([keras.Input((None, 4)), layer, keras.layers.Dense(1)])
-    model.save(tmp_path / "m.keras")
-    loaded = keras.models.load_model(tmp_path / "m.keras")
-    assert loaded.layers[0].scale_free
-    np.testing.assert_allclose(array(loaded(X)), array(model(X)), atol=1e-6)
-
-
 @pytest.mark.parametrize("given", [{"use_bias": True}, {"use_recurrent_bias": False}])
 def test_flags_that_say_otherwise_are_refused(given):
     (name,) = given

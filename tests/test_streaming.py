@@ -245,16 +245,10 @@ def always_training(layer):
         (lambda: sequential(kmr.MomentumLSTM(4, go_backwards=True)), "goes backwards"),
         (lambda: sequential(layers.Conv1D(4, 2), kmr.MomentumLSTM(4)), "Conv1D .* each step"),
         (
-            lambda: sequential(kmr.AdamGRU(4, return_sequences=True), layers.Flatten()),
-            "Flatten",
-        ),
-        (
             lambda: sequential(layers.LayerNormalization(axis=1), kmr.AdamGRU(4)),
             "LayerNormalization",
         ),
-        (lambda: sequential(layers.UnitNormalization(axis=1), kmr.AdamGRU(4)), "Unit"),
         (lambda: over_time(layers.Dense(TIME)), "Dense"),
-        (lambda: over_time(layers.Activation("softmax")), "Activation"),
         (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),
         (
             lambda: keras.Sequential([keras.Input((TIME, 4, 3)), layers.ConvLSTM1D(2, 2)]),

@@ -20,8 +20,7 @@ from keras_momentum_rnn.tuning import (
     suggest_layer,
 )
 from keras_momentum_rnn.tuning.first_trials import completed
-from keras_momentum_rnn.tuning.results import row_of
-from keras_momentum_rnn.tuning.values import readable
+from keras_momentum_rnn.tuning.space import LOGIT, layer_value
 
 # What each rule's layers choose, by the prefix of their names.
 CHOSEN = {
@@ -57,6 +56,10 @@ def parameters(**values):
     return hp
 
 
+def readable(values):
+    return {name.removesuffix(LOGIT): layer_value(name, v) for name, v in values.items()}
+
+
 def sampled(hp, name, count=400):
     (parameter,) = [p for p in hp.space if p.name == name]
     return np.array([parameter.random_sample(seed) for seed in range(count)])
@@ -88,11 +91,8 @@ TRAINED = [
 @pytest.mark.parametrize(("name", "options"), TRAINED, ids=[name for name, _ in TRAINED])
 def test_each_branch_trains_and_reloads(name, options, tmp_path):
     layers = [name for name, _ in TRAINED]
-    choices = {"layer": name, "1/layer": name, "2/layer": name}
-    choices = {k: v for k, v in choices.items() if ("/" in k) == ("depth" in options)}
     hypermodel = MomentumHyperModel((3, 2), head=2, layers=layers, units=2, **options)
-    hp = parameters(**choices)
-    model = hypermodel.build(hp)
+    model = hypermodel.build(parameters(layer=name))
     assert sum(
         isinstance(n, keras.layers.RNN | keras.layers.Bidirectional) for n in model.layers
     ) == (options.get("depth", 1))
@@ -131,22 +131,23 @@ def test_orthogonal_layers_choose_parametrization_and_period():
     assert (layer.parametrization, layer.rebase_every) == ("expm", 7)
 
 
-def test_stacked_layers_have_names_of_their_own():
+def test_a_scope_gives_names_of_their_own():
     hp = parameters()
-    first = suggest_layer(hp, ["MomentumLSTM"], 2, "a", momentum=0.1)
-    second = suggest_layer(hp, ["MomentumLSTM"], 3, "b", momentum=[0.7, 0.8])
+    with hp.name_scope("a"):
+        first = suggest_layer(hp, ["MomentumLSTM"], 2, momentum=0.1)
+    with hp.name_scope("b"):
+        second = suggest_layer(hp, ["MomentumLSTM"], 3, momentum=[0.7, 0.8])
     assert (first.momentum, second.momentum, first.units, second.units) == (0.1, 0.7, 2, 3)
     assert {"a/momentum", "b/momentum", "a/step_size", "b/step_size"} < set(hp.values)
 
 
-def test_deeper_layers_are_chosen_only_where_they_are():
+def test_the_layers_of_a_stack_share_their_numbers():
     hypermodel = MomentumHyperModel((3, 2), 2, layers=["NAGLSTM"], units=2, depth=[1, 2])
-    for depth, names in ((1, {"1/step_size"}), (2, {"1/step_size", "2/step_size"})):
-        hp = parameters(depth=depth)
-        model = hypermodel.build(hp)
-        assert {name for name in hp.values if "step_size" in name} == names
+    for depth in (1, 2):
+        model = hypermodel.build(parameters(depth=depth, step_size=0.25))
         layers = [layer for layer in model.layers if isinstance(layer, keras.layers.RNN)]
         assert [layer.return_sequences for layer in layers] == [True] * (depth - 1) + [False]
+        assert {layer.step_size for layer in layers} == {0.25}
 
 
 def test_clipping_may_be_none_in_a_list():
@@ -175,23 +176,6 @@ def test_arguments_go_to_the_layers_that_take_them():
         assert getattr(layer, "formulation", "released") == "released"
     rule = rules.HeavyBall(0.3, 0.4)
     assert suggest_layer(parameters(), ["RuleGRU"], 2, rule=rule).rule.momentum == 0.3
-
-
-def test_a_rule_that_is_a_class_is_searched():
-    layers = ["RuleGRU", "MCRM", "MomentumLSTM", "LSTM"]
-    options = {"rule": rules.LearnedMomentum, "momentum": (0.2, 0.9), "tied": [False, True]}
-    hp = parameters(layer="RuleGRU", momentum=0.4, step_size=0.5, per="unit", tied=True)
-    rule = suggest_layer(hp, layers, 2, **options).rule
-    assert isinstance(rule, rules.LearnedMomentum)
-    assert (rule.momentum, rule.step_size, rule.per, rule.tied) == (0.4, 0.5, "unit", True)
-    for name, own in (("MCRM", "LearnedMomentum"), ("MomentumLSTM", "HeavyBall")):
-        hp = parameters(layer=name, momentum=0.4, step_size=0.5)
-        rule = suggest_layer(hp, layers, 2, **options).rule
-        assert (type(rule).__name__, rule.momentum) == (own, 0.4)
-    assert (
-        type(suggest_layer(parameters(layer="LSTM"), layers, 2, **options)).__name__ == "LSTM"
-    )
-    assert set(sampled(hp, "per")) <= {"scalar", "gate", "unit"}
 
 
 # Scales
@@ -238,15 +222,10 @@ def test_layers_do_not_see_what_the_logit_rounds():
     assert suggest_layer(hp, ["AdamLSTM"], 2).beta == 0.999
 
 
-def test_given_numbers_keep_all_their_digits(tmp_path):
+def test_given_numbers_keep_all_their_digits():
     numbers = {"momentum": [0.12345678, 0.5], "step_size": 1 / 3, "beta": 1 - 1e-9}
     layer = suggest_layer(parameters(), ["AdamLSTM"], 2, **numbers)
     assert (layer.momentum, layer.step_size, layer.beta) == (0.12345678, 1 / 3, 1 - 1e-9)
-    trial = keras_tuner.engine.trial.Trial(parameters(), trial_id="0", status="COMPLETED")
-    suggest_layer(trial.hyperparameters, ["AdamLSTM"], 2, **numbers)
-    trial.score = 0.0
-    found = row_of(trial, tmp_path).values
-    assert {name: found[name] for name in numbers} == {**numbers, "momentum": 0.12345678}
 
 
 # First trials
@@ -343,8 +322,6 @@ def test_bad_arguments_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"input_shape": (3,)}, "`input_shape` must be (time, features)"),
-        ({"input_shape": (3, None)}, "`input_shape` must be (time, features)"),
         ({"head": 0}, "`head` must be a positive integer"),
         ({"task": "ranking"}, "`task` must be one of ['classification', 'regression']"),
         ({"sequence": 1}, "`sequence` must be one of [True, False]"),
@@ -354,7 +331,6 @@ def test_bad_arguments_are_refused(arguments, message):
         ({"learning_rate": (0.0, 0.1)}, "`learning_rate` must be a number in (0, infinity)"),
         ({"clipnorm": -1.0}, "`clipnorm` must be a number in (0, infinity)"),
         ({"bidirectional": "yes"}, "`bidirectional` must be one of"),
-        ({"return_sequences": True}, "`return_sequences` follows from"),
         ({"momentum": (0.9, 0.1)}, "`momentum` must be an interval"),
     ],
     ids=str,
@@ -366,7 +342,7 @@ def test_the_hypermodel_refuses_at_once(arguments, message):
 
 
 def test_unknown_tasks_are_refused():
-    with pytest.raises(ValueError, match="Received: 'imdb' among"):
+    with pytest.raises(ValueError, match=r"Received: tasks=.*'imdb'"):
         paper_trials(["LSTM"], ["mnist", "imdb"])
 
 

@@ -46,30 +46,6 @@ def test_stacked_cells_equal_stacked_layers(case):
     assert_close(run(stack, X)[0], run(two, run(one, X)[0])[0], tolerance=1e-6)
 
 
-@pytest.mark.parametrize(
-    "merge_mode, return_sequences",
-    [("sum", True), ("mul", False), ("ave", True), ("concat", True), (None, False)],
-)
-def test_bidirectional(case, merge_mode, return_sequences):
-    layer = case.layer(UNITS, return_sequences=return_sequences)
-    both = keras.layers.Bidirectional(layer, merge_mode=merge_mode)
-    actual = run(both, X)
-    forward = run(both.forward_layer, X)[0]
-    backward = run(both.backward_layer, X)[0]
-    assert np.abs(forward - backward).max() > 1e-3
-    if return_sequences:
-        backward = backward[:, ::-1]
-    merged = {
-        "sum": lambda: [forward + backward],
-        "mul": lambda: [forward * backward],
-        "ave": lambda: [(forward + backward) / 2],
-        "concat": lambda: [np.concatenate([forward, backward], axis=-1)],
-        None: lambda: [forward, backward],
-    }[merge_mode]()
-    for a, e in zip(actual, merged):
-        assert_close(a, e, tolerance=4e-6)
-
-
 def test_bidirectional_ignores_padding(case):
     both = keras.layers.Bidirectional(case.layer(UNITS, return_sequences=True))
     mask = MASKS["right"](BATCH, TIME)
@@ -99,14 +75,6 @@ def test_the_first_of_several_masks_is_that_of_the_sequence(case):
     expected = run(layer, X, mask=mask)[0]
     assert_close(run(layer, X, mask=[mask, None])[0], expected)
     assert np.abs(run(layer, X)[0] - expected).max() > 1e-3
-
-
-def test_time_distributed(case):
-    layer = built(case)
-    many = np.stack([X, 2 * X, -X], axis=1)
-    actual = run(keras.layers.TimeDistributed(layer), many)[0]
-    for i in range(3):
-        assert_close(actual[:, i], run(layer, many[:, i])[0], tolerance=1e-6)
 
 
 def test_embedding_mask_reaches_the_layer(case):
@@ -206,18 +174,6 @@ def test_dynamic_time_with_a_mask(case, zero):
         assert_close(actual[:, :3], expected, tolerance=1e-6)
         held = np.zeros_like(expected[:, -1:]) if zero else expected[:, -1:]
         assert_close(actual[:, 3:], np.repeat(held, actual.shape[1] - 3, 1), tolerance=1e-6)
-
-
-@pytest.mark.skipif(BACKEND == "torch", reason="Keras exports PyTorch models otherwise")
-def test_export_with_unknown_time(case, tmp_path):
-    if BACKEND == "jax" and "DTRIV" in case.id:
-        pytest.skip("TensorFlow, which serves the export, lacks JAX's LU decomposition")
-    tf = pytest.importorskip("tensorflow")
-    layer = case.layer(UNITS, return_sequences=True)
-    model = keras.Sequential([keras.Input((None, FEATURES)), keras.layers.Masking(), layer])
-    model.export(tmp_path / "model", verbose=False)
-    exported = tf.saved_model.load(tmp_path / "model")
-    assert_close(exported.serve(X).numpy(), model.predict(X, verbose=0), tolerance=1e-5)
 
 
 def test_compute_output_shape(case):

@@ -20,7 +20,6 @@ from keras_momentum_rnn.tuning import tune  # noqa: E402
 STRATEGIES = {
     "random": {"max_trials": 6},
     "bayesian": {"max_trials": 5},
-    "grid": {"max_trials": 6},
     "hyperband": {"max_trials": None, "epochs": 3},
 }
 

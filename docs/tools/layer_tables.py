@@ -5,9 +5,11 @@ import json
 import math
 from pathlib import Path
 
+from docs.tools.api_reference import FAMILIES
 from keras_momentum_rnn.diagnostics import state_names
 from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.rules import Identity
+from papers.presentation import markdown_table
 
 NATIVE = Path(__file__).parents[2] / "benchmarks" / "results" / "native.json"
 BACKENDS = ("jax", "tensorflow", "torch")
@@ -15,22 +17,16 @@ FEATURES, UNITS = 10, 32
 HEAD = ["layer", "hyperparameters", "states", "parameters", "cost", "cost with `cpu`"]
 
 
-def table(head, rows):
-    """Return a table in Markdown, of texts."""
-    first, *others = (f"| {' | '.join(cells)} |" for cells in [head, *rows])
-    return "\n".join([first, "|---" * len(head) + "|", *others])
-
-
 def families():
     """Return the table of each family, by its name on the page."""
     found = {}
-    for family in ("LSTM", "GRU", "RNN", "DTRIV", "nested"):
+    for family in FAMILIES:
         layers = our_layers(family)
         any_rule = layers.get(f"Rule{family}")
         # The page says once what all layers of the family take.
         shared = {*arguments(any_rule)} - {"rule"} if any_rule else {}
         rows = [row(cls, shared) for cls in layers.values()]
-        found[f"{family.lower()}_layers"] = table(HEAD, rows)
+        found[f"{family.lower()}_layers"] = markdown_table(HEAD, rows)
     return found
 
 

@@ -3,9 +3,9 @@
 import itertools
 import json
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 
-from docs.tools.layer_tables import table
+from papers.presentation import markdown_table
 
 RESULTS = Path(__file__).parents[2] / "papers" / "results"
 COLUMNS = {
@@ -18,24 +18,6 @@ COLUMNS = {
     "characters": "characters, bits",
 }
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-# How the study on real sequences names the layers, and how the page does.
-PLAIN = {
-    "LSTM": "`LSTM`",
-    "GRU": "`GRU`",
-    "Standardised-LSTM": "`LSTM`, each sequence standardised",
-}
-ON_LONG = {
-    **PLAIN,
-    "NAGLSTM": "`NAGLSTM`",
-    "Summed-LSTM": "`LSTM`, running sums of the inputs",
-    "MiniRocket": "MiniRocket",
-}
-ON_SERIES = {
-    "linear": "linear",
-    **PLAIN,
-    "AdamLSTM": "`AdamLSTM`, scale-free",
-    "MomentumGRU": "`MomentumGRU`",
-}
 
 
 def results(name):
@@ -59,7 +41,7 @@ def all_scores():
         f"[{title}](../../papers/results/{name}/report.md)" for name, title in COLUMNS.items()
     ]
     rows = [[layer, *(columns[name][layer] for name in COLUMNS)] for layer in columns["digits"]]
-    return table(["layer", *heads], rows)
+    return markdown_table(["layer", *heads], rows)
 
 
 def quick_look():
@@ -76,7 +58,7 @@ def quick_look():
         ]
         for layer in layers
     ]
-    return table(["test accuracy", *BACKENDS.values()], rows)
+    return markdown_table(["test accuracy", *BACKENDS.values()], rows)
 
 
 def of_report(name, heading, columns=None):
@@ -87,21 +69,4 @@ def of_report(name, heading, columns=None):
     lines = itertools.takewhile(lambda line: line.startswith("|"), lines)
     head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     places = [head.index(column) for column in columns or head]
-    return table(columns or head, [[row[place] for place in places] for row in rows])
-
-
-def real_sequences(layers, metric):
-    """Return what layers score on the sets on which all of them have run, by a metric."""
-    rows = []
-    for path in sorted((RESULTS / "real_sequences").glob("*/results.json")):
-        content = json.loads(path.read_text())
-        task = content["settings"]["task"]
-        scores = {}
-        for run in content["runs"]:
-            scores.setdefault(run["layer"], []).append((run["test"] or {}).get(task["metric"]))
-        if task["metric"] == metric and {*layers} <= {*scores}:
-            row = [task["name"], *map(str, (task["steps"], task["samples"][0]))]
-            row.append(f"{task['chance'][metric]:.2g}")
-            row += [score(mean(scores[name]), stdev(scores[name])) for name in layers]
-            rows.append(row)
-    return table(["set", "steps", "training samples", "chance", *layers.values()], rows)
+    return markdown_table(columns or head, [[row[place] for place in places] for row in rows])

@@ -11,7 +11,7 @@ from keras_momentum_rnn.rules import Identity
 
 # What the paths read of a cell; a cell without gates lacks some.
 READ = (
-    *("kernel", "recurrent_kernel", "bias", "variables", "built", "compute_dtype"),
+    *("kernel", "recurrent_kernel", "bias", "weights", "variables", "compute_dtype"),
     *("units", "activation", "recurrent_activation", "use_bias", "implementation"),
     *("reset_after", "dropout", "recurrent_dropout", "get_dropout_mask"),
     *("_dropout_mask", "_recurrent_dropout_mask"),

@@ -16,7 +16,7 @@ from keras_momentum_rnn.diagnostics.single_cell import (
 
 
 def gradient_norms(
-    model: keras.Model, x: Any, y: Any, layer: keras.layers.Layer | str, loss: Any = None
+    model: keras.Model, x: Any, y: Any, layer: keras.layers.Layer | str
 ) -> np.ndarray:
     """Return how much the loss depends on the hidden state at each time: |dL/dh_t|.
 
@@ -26,7 +26,8 @@ def gradient_norms(
     ```
 
     The derivative is total: it goes through the outputs and all later steps, with the layer's
-    other states (c, the rule's slots) held. L is the loss of the batch, as it is minimised.
+    other states (c, the rule's slots) held. L is the loss of the batch, as it is minimised,
+    with its regularisation.
     The norm is that of its derivatives, an array `(batch, units)`, as in the paper's Figure 2.
     If the loss is a mean over samples, the norm falls as 1 / sqrt(batch): compare batches of
     one size.
@@ -37,15 +38,13 @@ def gradient_norms(
     the model do not change.
 
     Args:
-        model: a built model. While this runs, `layer.call` is replaced.
+        model: a built and compiled model. While this runs, `layer.call` is replaced.
         x: inputs of the model.
         y: targets.
         layer: the recurrent layer, or its name if it is a layer of the model itself: ours or
             Keras's, or `keras.layers.RNN(cell)` of one cell whose first state is its output.
             For a wrapper, or a model in the model, pass the layer inside, such as
             `bidirectional.forward_layer`.
-        loss: loss, as `compile` takes it for one output. Defaults to that of the compiled
-            model, with its regularisation.
 
     Returns:
         Array `(time,)` in float64. t is the time of the inputs, also with `go_backwards`, where
@@ -53,9 +52,9 @@ def gradient_norms(
         its own: the sample adds 0 there.
 
     Raises:
-        ValueError: if the model is not built or has no loss; if it has no such layer, or runs
-            it more than once; if the layer is not recurrent, or h is not one vector
-            (`StackedRNNCells`, `ConvLSTM2D`).
+        ValueError: if the model is not built or not compiled with a loss; if it has no such
+            layer, or runs it more than once; if the layer is not recurrent, or h is not one
+            vector (`StackedRNNCells`, `ConvLSTM2D`).
 
     Example:
 
@@ -71,12 +70,10 @@ def gradient_norms(
     References: Nguyen et al. (2020), section 2.3, equation 11 and Figure 2.
     """
     layer = _layer_of(model, layer)
-    if loss is None and (not model.compiled or model.loss is None):
+    if not model.compiled or model.loss is None:
         raise ValueError(
-            "`model` must be compiled with a loss, or pass `loss`. Received: a model "
-            f"{model.name!r} without a loss, and loss=None"
+            f"`model` must be compiled with a loss. Received: a model {model.name!r} without"
         )
-    loss = None if loss is None else _loss_of(loss)
     x, y = tree.map_structure(ops.convert_to_tensor, (x, y))
     batch_size, time, _ = _sequence_shape(model, x, layer)
 
@@ -84,9 +81,7 @@ def gradient_norms(
         scope = keras.StatelessScope(collect_losses=True)
         with scope, _replaced_call(layer, _probed_call(layer, probe)):
             y_pred = model(x, training=False)
-            if loss is None:
-                return model.compute_loss(x=x, y=y, y_pred=y_pred, training=False)
-            return ops.mean(loss(y, y_pred))
+            return model.compute_loss(x=x, y=y, y_pred=y_pred, training=False)
 
     units = layer.state_size[0]
     probe = ops.zeros((batch_size, time, units), dtype=layer.cell.compute_dtype)
@@ -95,23 +90,6 @@ def gradient_norms(
         return np.zeros(time)
     gradient = ops.convert_to_numpy(ops.cast(gradient, "float32")).astype("float64")
     return np.sqrt(np.sum(gradient**2, axis=(0, 2)))
-
-
-class _Wrapped(keras.losses.Loss):
-    """A function as a loss, which Keras masks."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def call(self, y_true, y_pred):
-        return self.function(y_true, y_pred)
-
-
-def _loss_of(loss):
-    """Return a loss as `compile` makes it, of a name or a function too."""
-    loss = keras.losses.get(loss)
-    return loss if isinstance(loss, keras.losses.Loss) else _Wrapped(loss)
 
 
 def _layer_of(model, layer):

@@ -33,6 +33,27 @@ Example:
 
 Reference: {reference}
 """
+CALLS = """\
+Every other argument is that of `keras.layers.{keras_layer}`, with its meaning, position and
+default.{use_cudnn}
+
+Call arguments:
+    sequences: tensor `(batch, time, features)`.
+    initial_state: {initial_state}, or all states, these and then the rule's slots. Slots that
+        you leave out start at zero.
+    mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
+    training: bool, whether dropout acts{and_counts}.
+
+Returns:
+    As `keras.layers.{keras_layer}`: h at the last step `(batch, units)`, or at every step
+    `(batch, time, units)` with `return_sequences`; then, with `return_state`, {names} and the
+    rule's slots. The slots are in float32 (in float64 under that policy), since half precision
+    would stall a velocity.
+
+Raises:
+    ValueError: if an argument is out of its range. The message has the range and the value.
+"""
+USE_CUDNN = " `use_cudnn=True` raises a `ValueError` where no fused kernel can run the call."
 
 
 @dataclass
@@ -58,6 +79,22 @@ def read(docstring):
         else:
             parts.notes.append(paragraph)
     return parts
+
+
+def called_as_keras(cls):
+    """Put what the families share in place of `{calls}` in a docstring, a decorator."""
+    if cls.__doc__ is None:  # as `python -OO` leaves it
+        return cls
+    is_lstm, is_orthogonal = cls.family == "LSTM", cls.family == "DTRIV"
+    calls = CALLS.format(
+        keras_layer=cls.keras_layer.__name__,
+        use_cudnn=USE_CUDNN if cls.family in ("LSTM", "GRU") else "",
+        initial_state="[h, c], each `(batch, units)`" if is_lstm else "h `(batch, units)`",
+        and_counts=" and the call counts for `rebase_every`" if is_orthogonal else "",
+        names="h, c" if is_lstm else "h",
+    )
+    cls.__doc__ = inspect.cleandoc(cls.__doc__).replace("{calls}", calls.strip())
+    return cls
 
 
 def documented(cls):

@@ -5,9 +5,10 @@ from typing import Any, Literal
 import keras
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.arguments import parameters_of
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
-from keras_momentum_rnn.layers.docstrings import documented
+from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -21,34 +22,8 @@ __all__ = [
 ]
 
 
-# The place of `use_bias` among the arguments of `keras.layers.LSTM`.
-USE_BIAS = 3
-
-
-def with_bias_outside(
-    scale_free: bool, args: tuple[Any, ...], arguments: dict[str, Any]
-) -> dict[str, Any]:
-    """Return keyword arguments with the biases of `scale_free`, unchanged without it.
-
-    Raises:
-        ValueError: if they say otherwise.
-    """
-    if not scale_free:
-        return arguments
-    wanted = {"use_bias": False, "use_recurrent_bias": True}
-    given = {**arguments, **dict(zip(["use_bias"], args[USE_BIAS:]))}
-    for name, value in wanted.items():
-        if given.get(name, value) != value:
-            raise ValueError(
-                f"`{name}` must be {value} with `scale_free=True`, which has one bias, outside "
-                f"the rule. Received: {name}={given[name]!r}"
-            )
-    if len(args) > USE_BIAS:
-        del wanted["use_bias"]
-    return {**arguments, **wanted}
-
-
 @register
+@called_as_keras
 class RuleLSTM(RuleLayer):
     """LSTM with any momentum rule on its input drive.
 
@@ -67,24 +42,7 @@ class RuleLSTM(RuleLayer):
             the momentum, as in the cells released with the paper. It starts as the bias
             does, with `unit_forget_bias` its forget gate at 1. Defaults to `False`.
 
-    Every other argument is that of `keras.layers.LSTM`, with its meaning, position and
-    default. `use_cudnn=True` raises a `ValueError` where no fused kernel can run the call.
-
-    Call arguments:
-        sequences: tensor `(batch, time, features)`.
-        initial_state: list of the cell's states [h, c], each `(batch, units)`, or of all
-            states: h, c and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
-        training: bool, whether dropout acts.
-
-    Returns:
-        As `keras.layers.LSTM`: h at the last step `(batch, units)`, or at every step
-        `(batch, time, units)` with `return_sequences`; then, with `return_state`, h, c and
-        the rule's slots. The slots are in float32 (in float64 under that policy), since half
-        precision would stall a velocity.
-
-    Raises:
-        ValueError: if an argument is out of its range. The message has the range and the value.
+    {calls}
 
     Example:
 
@@ -174,7 +132,16 @@ class ScaleFreeLSTM(RuleLSTM):
 
     def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
         self.scale_free = checked_choice("scale_free", scale_free, (True, False))
-        super().__init__(*args, **with_bias_outside(scale_free, args, kwargs))
+        if scale_free:
+            kwargs = {**dict(zip(parameters_of(keras.layers.LSTM), args)), **kwargs}
+            args = ()
+            for name, value in (("use_bias", False), ("use_recurrent_bias", True)):
+                if kwargs.setdefault(name, value) != value:
+                    raise ValueError(
+                        f"`{name}` must be {value} with `scale_free=True`, which has one bias, "
+                        f"outside the rule. Received: {name}={kwargs[name]!r}"
+                    )
+        super().__init__(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "scale_free": self.scale_free}

@@ -7,7 +7,7 @@ import keras
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.hyperparameters import Hyperparameter
-from keras_momentum_rnn.layers.docstrings import documented
+from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -24,6 +24,7 @@ __all__ = [
 
 
 @register
+@called_as_keras
 class RuleDTRIV(RuleLayer):
     """Orthogonal layer with any momentum rule on its input drive.
 
@@ -45,22 +46,12 @@ class RuleDTRIV(RuleLayer):
     the training step: you need no callback, and a saved model continues where it stopped. A
     model that calls the layer twice in one update counts two calls.
 
-    Learning rate of S: with `recurrent_lr_multiplier=m`, any optimizer makes m times as long
-    a step on S, as with m times the learning rate. To give S another kind of optimizer, leave
-    m at 1 and use `keras.optimizers.MultiOptimizer` (Keras 3.15 has it, 3.10 does not):
-
-    ```python
-    of_skew = keras.optimizers.RMSprop(2e-4)
-    choice = keras.optimizers.OptimizerMap(keras.optimizers.Adam(1e-3), {".*/skew": of_skew})
-    model.compile(keras.optimizers.MultiOptimizer(choice), "mse")
-    ```
-
-    Each of the optimizers then clips only the gradients of its own weights.
-
-    `recurrent_regularizer` penalises S counted from the last base, not Q. Decoupled weight
-    decay (`weight_decay` of an optimizer) acts on the weight `skew`. Without `rebase_every` it
-    draws Q towards the base. With `rebase_every` it has no meaning, since `skew` is never
-    reset: turn it off by `optimizer.exclude_from_weight_decay(var_names=["skew"])`.
+    With `recurrent_lr_multiplier=m`, any optimizer makes m times as long a step on S, as with
+    m times the learning rate. `recurrent_regularizer` penalises S counted from the last base,
+    not Q. Decoupled weight decay acts on the weight `skew`. Without `rebase_every` it draws Q
+    towards the base; with it, it has no meaning, since `skew` is never reset: turn it off by
+    `optimizer.exclude_from_weight_decay(var_names=["skew"])`. The guide to orthogonal layers
+    shows how S gets another optimizer.
 
     Args:
         units: positive integer, the width of h.
@@ -81,24 +72,9 @@ class RuleDTRIV(RuleLayer):
         bias_regularizer: of both biases. Defaults to `None`.
         bias_constraint: of both biases. Defaults to `None`.
 
-    Every other argument is that of `keras.layers.SimpleRNN`, with its meaning and
-    default. There is no `activation` and no `recurrent_constraint`.
+    There is no `activation` and no `recurrent_constraint`.
 
-    Call arguments:
-        sequences: tensor `(batch, time, features)`.
-        initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
-            h and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
-        training: bool, whether dropout acts and the call counts for `rebase_every`.
-
-    Returns:
-        As `keras.layers.SimpleRNN`: h at the last step `(batch, units)`, or at every step
-        with `return_sequences`; then, with `return_state`, h and the rule's slots, these in
-        float32 (in float64 under that policy).
-
-    Raises:
-        ValueError: if an argument is out of its range, with the range and the value in the
-            message, or if it is an argument of SimpleRNN that has no meaning here.
+    {calls}
 
     Weights: `cell.kernel` W `(features, units)`, `cell.skew`, S packed, over
     `recurrent_lr_multiplier` and less `cell.skew_origin`; `cell.modrelu_bias` b_m and

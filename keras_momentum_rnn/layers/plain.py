@@ -1,6 +1,7 @@
 """The layers without a rule: Keras's own, run on the paths of this library."""
 
 import dataclasses
+import functools
 from typing import Any, ClassVar
 
 import keras
@@ -13,9 +14,10 @@ from keras_momentum_rnn.exports import traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
-from keras_momentum_rnn.paths.plan import Plan, call_of, choose
+from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
+from keras_momentum_rnn.recurrent import plan_once
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
@@ -32,6 +34,8 @@ class PlainLayer:
     # How the paths see the cell, and the class of cell that they may see so.
     view: ClassVar[type[PlainCell]]
     keras_cell: ClassVar[type[keras.layers.Layer]]
+    # Keras's SimpleRNN has no such argument; `False` means plain steps, as in our other layers.
+    use_cudnn: bool | str = "auto"
 
     def plan(
         self,
@@ -63,28 +67,17 @@ class PlainLayer:
         """
         if features is None:
             features = self.cell.kernel.shape[0] if self.cell.built else 1
-        return self._plan(
-            mask=mask,
-            training=training,
-            features=features,
-            transformed=transformed,
-            exported=None,
-        )
+        call = {"mask": mask, "training": training, "transformed": transformed}
+        return self._plan(self.view(self.cell), exported=None, features=features, **call)
 
-    def _plan(self, **call):
-        plan = choose(
-            call_of(
-                self.view(self.cell),
-                backend=keras.config.backend(),
-                device=current_device(),
-                slots_given=False,
-                stateful=self.stateful,
-                unroll=self.unroll,
-                use_cudnn=getattr(self, "use_cudnn", "auto"),
-                native_absence=runtime.absence(),
-                **call,
-            )
-        )
+    @functools.cached_property
+    def _plans(self):
+        # Keras does not see what is kept so, and takes it for no weight.
+        return {}
+
+    def _plan(self, cell, **call):
+        call |= {"slots_given": False, "device": current_device()}
+        plan = plan_once(self, cell, self._plans, **call)
         if plan.path != "step" or call["exported"]:
             return plan
         reasons = [reason for reason in plan.reason.split("; ") if reason != "no rule"]
@@ -116,14 +109,58 @@ class PlainLayer:
         if self.stateful:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
             states = [ops.copy(state) for state in states]
-        mask = mask[0] if is_nested(mask) else mask
-        plan = None
-        if self._fits(sequences, states, mask):
-            plan = self._plan_for(sequences, states, mask, training)
-        if plan is None or plan.path == "keras":
-            return super().inner_loop(sequences, states, mask, training=training)
+        sequence = Sequence(
+            x=sequences,
+            states=states,
+            mask=mask[0] if is_nested(mask) else mask,
+            training=training,
+            unroll=self.unroll,
+            all_outputs=self.return_sequences,
+        )
         cell = self.view(self.cell)
-        x = ops.cast(sequences, cell.compute_dtype)
+        plan = self._plan_for(sequence, cell) if self._fits(sequence, cell) else None
+        if plan is None or plan.path == "keras":
+            return super().inner_loop(sequences, states, sequence.mask, training=training)
+        sequence = self._prepared(sequence, cell)
+        outputs, states = run(plan, cell, sequence)
+        if sequence.mask is not None:
+            zero = self.zero_output_for_mask
+            outputs = shown(outputs, sequence.mask, self.return_sequences, zero)
+        return outputs[:, -1], outputs, list(states)
+
+    def _fits(self, sequence, cell):
+        """Return whether a call is as the paths need it; of any other Keras makes its own."""
+        batch, time, features = sequence.x.shape
+        states, mask = sequence.states, sequence.mask
+        shapes = [(state.shape, (batch, size)) for state, size in zip(states, cell.state_size)]
+        if mask is not None:
+            shapes.append((mask.shape, (batch, time)))
+        return (
+            type(self.cell) is self.keras_cell
+            and time != 0
+            and features == cell.kernel.shape[0]
+            and len(states) == len(cell.state_size)
+            and all(alike(*pair) for pair in shapes)
+        )
+
+    def _plan_for(self, sequence, cell):
+        """Return the plan of a call."""
+        call = {
+            "mask": sequence.mask is not None,
+            "training": sequence.training,
+            "transformed": transform_is_active(sequence, cell),
+            "exported": traced_for_export(sequence.x, sequence.training),
+            "features": sequence.x.shape[-1],
+        }
+        plan = self._plan(cell, **call)
+        if plan.path == "native" and not runtime.compiles(cell.recurrence_name):
+            # Known from now on, so another path is chosen.
+            plan = self._plan(cell, **call)
+        return plan
+
+    def _prepared(self, sequence, cell):
+        """Return the sequence forwards, in the dtype of the cell and zero where masked."""
+        x, mask = ops.cast(sequence.x, cell.compute_dtype), sequence.mask
         if mask is not None:
             mask = ops.cast(mask, "bool")
         if self.go_backwards:
@@ -131,50 +168,7 @@ class PlainLayer:
         if mask is not None:
             # A masked value may be NaN, and 0 times NaN is not 0.
             x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
-        sequence = Sequence(
-            x=x,
-            states=states,
-            mask=mask,
-            training=training,
-            unroll=self.unroll,
-            all_outputs=self.return_sequences,
-        )
-        outputs, states = run(plan, cell, sequence)
-        if mask is not None:
-            outputs = shown(outputs, mask, self.return_sequences, self.zero_output_for_mask)
-        return outputs[:, -1], outputs, list(states)
-
-    def _fits(self, sequences, states, mask):
-        """Return whether a call is as the paths need it; of any other Keras makes its own."""
-        batch, time, features = sequences.shape
-        sizes = keras.tree.flatten(self.cell.state_size)
-        shapes = [
-            *((state.shape, (batch, size)) for state, size in zip(states, sizes)),
-            *([] if mask is None else [(mask.shape, (batch, time))]),
-        ]
-        return (
-            type(self.cell) is self.keras_cell
-            and time != 0
-            and features == self.cell.kernel.shape[0]
-            and len(states) == len(sizes)
-            and all(map(alike, *zip(*shapes)))
-        )
-
-    def _plan_for(self, x, states, mask, training):
-        """Return the plan of a call."""
-        weights = [weight.value for weight in self.cell.weights]
-        call = {
-            "mask": mask is not None,
-            "training": training,
-            "transformed": transform_is_active([x, *states, *weights]),
-            "exported": traced_for_export(x, training),
-            "features": x.shape[-1],
-        }
-        plan = self._plan(**call)
-        if plan.path == "native" and not runtime.compiles(self.view(self.cell).recurrence_name):
-            # Known from now on, so another path is chosen.
-            plan = self._plan(**call)
-        return plan
+        return dataclasses.replace(sequence, x=x, mask=mask)
 
 
 def alike(shape, expected):

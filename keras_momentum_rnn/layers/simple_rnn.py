@@ -3,7 +3,7 @@
 import keras
 
 from keras_momentum_rnn import cells
-from keras_momentum_rnn.layers.docstrings import documented
+from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
@@ -18,6 +18,7 @@ __all__ = [
 
 
 @register
+@called_as_keras
 class RuleRNN(RuleLayer):
     """Elman layer (`SimpleRNN`) with any momentum rule on its input drive.
 
@@ -42,23 +43,7 @@ class RuleRNN(RuleLayer):
         rule: a `keras_momentum_rnn.rules.Rule`. The layer takes a copy of its own.
         parameterization: `"input"` or `"hidden"`. Defaults to `"input"`.
 
-    Every other argument is that of `keras.layers.SimpleRNN`, with its meaning, position
-    and default.
-
-    Call arguments:
-        sequences: tensor `(batch, time, features)`.
-        initial_state: h `(batch, units)`, alone or in a list, or the list of all states,
-            h and then the rule's slots. Slots that you leave out start at zero.
-        mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
-        training: bool, whether dropout acts.
-
-    Returns:
-        As `keras.layers.SimpleRNN`: h at the last step `(batch, units)`, or at every step
-        with `return_sequences`; then, with `return_state`, h and the rule's slots, these in
-        float32 (in float64 under that policy).
-
-    Raises:
-        ValueError: if an argument is out of its range. The message has the range and the value.
+    {calls}
 
     Example:
 

@@ -1,6 +1,5 @@
 """Hessian-free optimisation: the settings, the state, and one update."""
 
-import contextlib
 import itertools
 import math
 from typing import Any, Self
@@ -20,19 +19,8 @@ from keras_momentum_rnn.rules import register
 POOR, RICH = 0.25, 0.75
 # A promise below so many units of rounding cannot be compared, and leaves the damping alone.
 ROUNDING = 10
-# Options of Keras's optimizers which act on gradients, or between a gradient and its update.
-REFUSED = {
-    "weight_decay": "give the layers a `kernel_regularizer`, which enters the curvature too",
-    "clipnorm": "the damping bounds an update",
-    "clipvalue": "the damping bounds an update",
-    "global_clipnorm": "the damping bounds an update",
-    "use_ema": "average the weights in a callback",
-    "ema_momentum": "average the weights in a callback",
-    "ema_overwrite_frequency": "average the weights in a callback",
-    "gradient_accumulation_steps": "use a larger batch, of which `curvature_fraction` may be "
-    "smaller",
-    "loss_scale_factor": "half precision is not supported",
-}
+# Without a least damping, rounding would make the quadratic model indefinite.
+LEAST_DAMPING, LARGEST_DAMPING = 1e-8, 1e8
 
 
 @register
@@ -79,20 +67,19 @@ class HessianFree(keras.optimizers.Optimizer):
             Martens (2010). Defaults to 0.95.
         damping: number >= 0, the first damping. Defaults to 1.
         damping_factor: number in (0, 1), by which the damping is multiplied or divided. None
-            keeps the damping. Defaults to 2/3.
-        min_damping: number > 0, the least damping if it changes. Without one, rounding would
-            make the quadratic model indefinite. Defaults to 1e-8.
-        max_damping: number > 0, the largest. Defaults to 1e8.
+            keeps the damping. It changes within 1e-8 and 1e8. Defaults to 2/3.
         curvature_fraction: number in (0, 1]: G is computed on this share of each batch, its
             first samples. Defaults to 1.
         backtracking: bool. It costs some evaluations of the objective, and memory for about 20
             updates. Defaults to True.
         line_search: bool. Defaults to True.
         name: str.
-        **refused: other arguments of `keras.optimizers.Optimizer`, which have no meaning here.
+
+    Other arguments of `keras.optimizers.Optimizer` have no meaning here: the damping bounds an
+    update, and a `kernel_regularizer` enters the curvature too.
 
     Raises:
-        ValueError: if an argument lies outside its range or is refused.
+        ValueError: if an argument lies outside its range.
 
     Example:
 
@@ -121,41 +108,25 @@ class HessianFree(keras.optimizers.Optimizer):
         decay: float | Schedule = 0.95,
         damping: float = 1.0,
         damping_factor: float | None = 2 / 3,
-        min_damping: float = 1e-8,
-        max_damping: float = 1e8,
         curvature_fraction: float = 1.0,
         backtracking: bool = True,
         line_search: bool = True,
         name: str = "hessian_free",
-        **refused: Any,
     ) -> None:
-        for argument, instead in REFUSED.items():
-            value = refused.pop(argument, None)
-            if value is not None and value is not False:
-                raise ValueError(
-                    f"HessianFree takes no `{argument}`: {instead}. "
-                    f"Received: {argument}={value!r}"
-                )
         if not callable(learning_rate):
             learning_rate = checked("learning_rate", learning_rate, above=0)
-        super().__init__(learning_rate, name=name, **refused)
+        super().__init__(learning_rate, name=name)
         self.cg_steps = checked_count("cg_steps", cg_steps)
         self.tolerance = _optional("tolerance", tolerance, above=0)
         self.initial_damping = checked("damping", damping, at_least=0)
         self.damping_factor = _optional("damping_factor", damping_factor, above=0, below=1)
-        self.min_damping = checked("min_damping", min_damping, above=0)
-        self.max_damping = checked("max_damping", max_damping, above=0)
-        if self.damping_factor and not min_damping <= damping <= max_damping:
-            raise ValueError(
-                "`damping` must lie in [min_damping, max_damping] where it changes. Received: "
-                f"damping={damping}, min_damping={min_damping}, max_damping={max_damping}"
-            )
-        self.curvature_fraction = _closed("curvature_fraction", curvature_fraction, above=0)
+        self.curvature_fraction = checked(
+            "curvature_fraction", curvature_fraction, above=0, at_most=1
+        )
         self.backtracking = checked_choice("backtracking", backtracking, (False, True))
         self.line_search = checked_choice("line_search", line_search, (False, True))
-        decay = checked_decay(decay)
         if not is_schedule(decay):
-            decay = self._scalar(decay, "decay")
+            decay = self._scalar(checked("decay", decay, at_least=0, at_most=1), "decay")
         self._decay = decay
         self._damping = self._scalar(self.initial_damping, "damping")
         self._total_cg_steps = self._scalar(0, "total_cg_steps", "int")
@@ -176,7 +147,7 @@ class HessianFree(keras.optimizers.Optimizer):
                 "`decay` cannot be set where it is a schedule: create the optimizer with a "
                 f"number. Received: decay={decay!r}"
             )
-        self._decay.assign(checked_decay(decay, schedule=False))
+        self._decay.assign(checked("decay", decay, at_least=0, at_most=1))
 
     @property
     def damping(self) -> Any:
@@ -257,7 +228,7 @@ class HessianFree(keras.optimizers.Optimizer):
             hidden = hidden & ops.isfinite(before) & ops.isfinite(after)
             factor = ops.where(hidden, 1.0, factor)
             damping = ops.clip(
-                damping * ops.cast(factor, dtype), self.min_damping, self.max_damping
+                damping * ops.cast(factor, dtype), LEAST_DAMPING, LARGEST_DAMPING
             )
             self._damping.assign(damping)
         solution = ops.where(fine, solution, ops.zeros_like(solution))
@@ -276,8 +247,6 @@ class HessianFree(keras.optimizers.Optimizer):
             "decay": saved(self._decay),
             "damping": self.initial_damping,
             "damping_factor": self.damping_factor,
-            "min_damping": self.min_damping,
-            "max_damping": self.max_damping,
             "curvature_fraction": self.curvature_fraction,
             "backtracking": self.backtracking,
             "line_search": self.line_search,
@@ -304,23 +273,6 @@ def split(vector, like):
         ops.reshape(vector[end - size : end], tensor.shape)
         for size, end, tensor in zip(sizes, ends, like)
     ]
-
-
-def checked_decay(decay, schedule=True):
-    """Return a decay, a number in [0, 1] as a float or a schedule; or raise."""
-    if schedule and is_schedule(decay):
-        return decay
-    return _closed("decay", decay, at_least=0)
-
-
-def _closed(name, value, **low):
-    """As `checked`, in an interval that ends with 1 and has it."""
-    with contextlib.suppress(ValueError):
-        value = checked(name, value, **low)
-        if value <= 1:
-            return value
-    bracket = "[0" if "at_least" in low else "(0"
-    raise ValueError(f"`{name}` must be a number in {bracket}, 1]. Received: {name}={value!r}")
 
 
 def _optional(name, value, **bounds):

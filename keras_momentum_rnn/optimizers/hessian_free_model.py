@@ -2,27 +2,21 @@
 
 import dataclasses
 import importlib
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops, tree
 
-from keras_momentum_rnn.layers.plain import PlainLayer
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
-from keras_momentum_rnn.recurrent import RuleLayer
+from keras_momentum_rnn.paths.devices import current_device
+from keras_momentum_rnn.rebuilding import layers_in
 from keras_momentum_rnn.rules import register
 
 derivatives = importlib.import_module(
     f"keras_momentum_rnn.optimizers.{keras.config.backend()}_derivatives"
 )
-
-# Of the check of derivatives: samples, and the length of an axis that may have any.
-SAMPLES, LENGTH = 2, 8
-# The relative difference that is no rounding; a GPU rounds products of matrices to TF32.
-LARGEST_DIFFERENCE = 1e-2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +40,6 @@ class Quadratic:
     objective: Callable
 
 
-def takes_native_kernel(layer):
-    """Return whether a built layer trains on the native kernel."""
-    return layer.plan(training=True).path == "native"
-
-
 @register
 class HessianFreeModel(keras.Model):
     """A functional model that `HessianFree` trains.
@@ -68,11 +57,8 @@ class HessianFreeModel(keras.Model):
       among it, is in the objective and its gradient, but not in the curvature.
     - All evaluations in one update use the same dropout masks, and batch statistics of the
       samples that they see. Layer states change as in one ordinary training step.
-    - On JAX, layers of this library leave the native kernel, which has no forward mode:
-      `use_cudnn=False`.
-    - Before the first update, random inputs check that the model's `J'` is the transpose of
-      `J`. Layers with a fused kernel that has no second derivatives are put on their steps,
-      `use_cudnn=False`, with a warning. Other layers without them are refused.
+    - On JAX and on a GPU, recurrent layers leave their kernels, which have no second
+      derivatives: `use_cudnn=False`. Other layers must have second derivatives.
 
     As in Keras, the metric `loss` is the one before the update.
 
@@ -120,7 +106,9 @@ class HessianFreeModel(keras.Model):
                 "A HessianFreeModel is compiled with a `HessianFree`, other optimizers with a "
                 f"`keras.Model`. Received: optimizer={optimizer!r}"
             )
-        for layer in layers_of(self):
+        on_jax = keras.config.backend() == "jax"
+        has_kernels_without_second_derivatives = on_jax or current_device() == "gpu"
+        for layer in layers_in(self):
             if getattr(layer, "compute_dtype", None) in ("float16", "bfloat16"):
                 raise ValueError(
                     "HessianFree does not train in half precision, in which conjugate "
@@ -133,28 +121,22 @@ class HessianFreeModel(keras.Model):
                     "layer would go on from one to the next. Received: the stateful layer "
                     f"{layer.name!r}"
                 )
-        if any(map(takes_probabilities, tree.flatten(loss))):
-            warnings.warn(
-                "A cross-entropy of probabilities has a badly conditioned curvature, which is "
-                "not that of its logits: make the outputs logits, and the loss "
-                "`from_logits=True`",
-                stacklevel=2,
-            )
+            if hasattr(layer, "use_cudnn") and has_kernels_without_second_derivatives:
+                layer.use_cudnn = False
         if not self.trainable_variables:
             raise ValueError("A HessianFreeModel needs weights to train. Received: none")
         super().compile(optimizer, loss, *arguments, **options)
         optimizer.build(self.trainable_variables)
-        self._derivatives_checked = False
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))
 
     def fit(self, *arguments: Any, **options: Any) -> keras.callbacks.History:
-        self._check_once()
+        self._refuse_other_variables()
         return super().fit(*arguments, **options)
 
     def train_on_batch(self, *arguments: Any, **options: Any) -> Any:
-        self._check_once()
+        self._refuse_other_variables()
         return super().train_on_batch(*arguments, **options)
 
     def train_step(self, *arguments: Any) -> Any:
@@ -181,7 +163,7 @@ class HessianFreeModel(keras.Model):
             y: as of `fit`.
             sample_weight: as of `fit`.
         """
-        self._check_once()
+        self._refuse_other_variables()
         data = tree.map_structure(ops.convert_to_tensor, (x, y))
         if sample_weight is not None:
             sample_weight = tree.map_structure(ops.convert_to_tensor, sample_weight)
@@ -280,118 +262,10 @@ class HessianFreeModel(keras.Model):
 
         return both
 
-    def _check_once(self):
-        """Check the variables, and once the derivatives: on JAX an error in `fit` is too late.
-
-        There Keras has taken the weights out of the model by then.
-        """
-        if not self.compiled:
-            return
-        self.optimizer.build(self.trainable_variables)  # refuses others than those of `compile`
-        if not self._derivatives_checked:
-            self.check_derivatives()
-            self._derivatives_checked = True
-
-    def check_derivatives(self) -> None:
-        """Check that the model can be trained: that `v'J'Jv` is `|Jv|^2`, on random inputs.
-
-        Layers with a fused kernel are put on their steps where this helps, with a warning.
-
-        Raises:
-            ValueError: if the derivatives are wrong, or missing.
-        """
-        if keras.config.backend() == "jax":
-            for layer in layers_of(self):
-                ours = isinstance(layer, (RuleLayer, PlainLayer))
-                if ours and takes_native_kernel(layer):
-                    layer.use_cudnn = False
-        why = self._derivative_error()
-        fused = [layer for layer in layers_of(self) if getattr(layer, "use_cudnn", False)]
-        if why and fused:
-            before = [layer.use_cudnn for layer in fused]
-            for layer in fused:
-                layer.use_cudnn = False
-            error = self._derivative_error()
-            if not error:
-                names = ", ".join(layer.name for layer in fused)
-                warnings.warn(
-                    "A kernel of these layers has no second derivatives, so all are now "
-                    f"stepped, with `use_cudnn=False`: {names}",
-                    stacklevel=4,
-                )
-            else:
-                for layer, value in zip(fused, before):
-                    layer.use_cudnn = value
-            why = error
-        if why:
-            raise ValueError(
-                "HessianFree needs second derivatives, and those of this model are wrong or "
-                f"missing: {why}. Does a layer have a gradient by hand, or a kernel of its own?"
-            )
-
-    def _derivative_error(self):
-        """Return what is wrong with the derivatives, or None."""
-        seeds = iter(range(1000))
-
-        def random(shape, dtype="float32"):
-            shape = [SAMPLES, *(LENGTH if n is None else n for n in shape[1:])]
-            if "float" not in dtype:
-                return ops.zeros(shape, dtype)
-            return keras.random.normal(shape, dtype=dtype, seed=next(seeds))
-
-        x = tree.map_structure(lambda t: random(t.shape, t.dtype), self.input)
-        theta = values_of(self.trainable_variables)
-        rest = list(zip(self._rest(), values_of(self._rest())))
-        v = [keras.random.normal(t.shape, seed=next(seeds)) for t in theta]
-        v = [ops.cast(a, t.dtype) for a, t in zip(v, theta)]
-        same_draws, pushed = derivatives.repeated_draws(), []
-
-        def outputs_of(theta):
-            with same_draws():
-                return tree.flatten(self._evaluate(theta, rest, x, loss=False)[0])
-
-        def recorded(outputs, u):
-            pushed.extend(u)
-            return u
-
-        try:
-            back = derivatives.linearized(outputs_of, theta)(v, recorded)
-        except Exception as error:  # each backend, and each kernel, raises its own
-            return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        square = float(sum(ops.sum(ops.square(u)) for u in pushed))
-        product = float(sum(ops.sum(a * b) for a, b in zip(back, v)))
-        if abs(product - square) <= LARGEST_DIFFERENCE * square:
-            return None
-        return f"v'J'Jv is {product:.6g} where |Jv|^2 is {square:.6g}"
-
-
-def layers_of(layer, seen=None):
-    """Return a layer and all that stand among its attributes, theirs too."""
-    seen = {} if seen is None else seen
-    if isinstance(layer, (list, tuple)):
-        parts = layer
-    elif isinstance(layer, dict):
-        parts = layer.values()
-    elif isinstance(layer, keras.Layer) and id(layer) not in seen:
-        seen[id(layer)] = layer
-        parts = vars(layer).values()
-    else:
-        parts = ()
-    for part in list(parts):
-        layers_of(part, seen)
-    return list(seen.values())
-
-
-def takes_probabilities(loss):
-    """Return whether a loss, as given to `compile`, is a cross-entropy of probabilities."""
-    if loss in ("crossentropy", "ce"):  # Keras chooses which by the shapes
-        return True
-    loss = keras.losses.get(loss)
-    if isinstance(loss, keras.losses.Loss):
-        return loss.get_config().get("from_logits") is False
-    kinds = ("binary", "categorical", "sparse_categorical")
-    names = [*kinds, "binary_focal", "categorical_focal"]
-    return loss in [getattr(keras.losses, f"{name}_crossentropy") for name in names]
+    def _refuse_other_variables(self):
+        # Here, since on JAX an error inside `fit` would lose the weights.
+        if self.compiled:
+            self.optimizer.build(self.trainable_variables)
 
 
 def first_samples(fraction, samples):

@@ -13,9 +13,11 @@ ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
 # The names of recurrences: `RuleCell.recurrence_name`.
 RECURRENCES = ("lstm", "gru", "elman", "modrelu", "released", "nested_gru", "nested_lstm")
 
-# With more weights than these the native kernel is no faster than the backend's own loop. They
-# then leave the second-level cache, which PyTorch's slow loop does not make up for.
-NATIVE_WEIGHTS = {"torch": 2**21, "jax": 2**19, "tensorflow": 2**19}
+# With more weights than these the native kernel is not measured to be faster.
+NATIVE_WEIGHTS = 2**23
+# More weights than these leave the second-level cache. There PyTorch's own kernel is faster,
+# and the loops of JAX and TensorFlow are not.
+CACHED_WEIGHTS = 2**19
 # The weights of a nested memory, as multiples of the square of the units.
 MEMORY_WEIGHTS = {"nested_gru": 9, "nested_lstm": 12}
 
@@ -149,11 +151,12 @@ def unfit(call):
     """Return the reasons why the native kernel would not run, or be slow."""
     weights = (call.features + call.units) * call.drive_width
     weights += MEMORY_WEIGHTS.get(call.recurrence, 0) * call.units**2
+    is_fused = call.backend == "torch" and TORCH_FUSED.refusal(call) is None
     return [
         (call.use_cudnn is True, "use_cudnn=True"),
         (call.native_absence is not None, f"no native kernel: {call.native_absence}"),
         (
-            weights > NATIVE_WEIGHTS[call.backend],
+            weights > (CACHED_WEIGHTS if is_fused else NATIVE_WEIGHTS),
             "the native kernel is slow for so many weights",
         ),
         (call.dropout == "gates", "each gate has a dropout mask of its own"),

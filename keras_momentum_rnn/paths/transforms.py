@@ -1,16 +1,19 @@
 """Whether a function transform of the backend is tracing a call."""
 
+import itertools
+
 import keras
 
 
-def transform_is_active(tensors):
-    """Return whether `torch.func` (grad, vmap, jvp, ...) or forward-mode autograd acts on any.
+def transform_is_active(sequence, cell):
+    """Return whether `torch.func` (grad, vmap, ...) or forward-mode autograd acts on a call.
 
     Fused kernels and gradients by hand have no rules for them. JAX and TensorFlow need none:
     their loops are made of operations which every transform knows.
 
     Args:
-        tensors: inputs, states and weights of a call.
+        sequence: a `run.Sequence`.
+        cell: the cell, by its weights.
     """
     if keras.config.backend() != "torch":
         return False
@@ -18,7 +21,8 @@ def transform_is_active(tensors):
 
     if torch.compiler.is_compiling():
         return False
-    return any(is_wrapped(tensor) for tensor in tensors)
+    weights = (weight.value for weight in cell.weights)
+    return any(map(is_wrapped, itertools.chain([sequence.x, *sequence.states], weights)))
 
 
 def is_wrapped(tensor):

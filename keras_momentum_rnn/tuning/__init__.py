@@ -6,7 +6,7 @@ from keras_momentum_rnn import requirements
 
 MODULES = {
     "keras_tuner": "keras-tuner",
-    "rich": "rich",
+    "pandas": "pandas",
     "scipy": "scipy",
     "sklearn": "scikit-learn",
 }
@@ -15,7 +15,7 @@ if keras.config.backend() == "tensorflow":
     MODULES["tensorboard"] = "tensorboard"
 requirements.check("keras_momentum_rnn.tuning", "tuner", MODULES)
 
-from keras_momentum_rnn.tuning.first_trials import PAPER_SETTINGS, paper_trials  # noqa: E402
+from keras_momentum_rnn.tuning.first_trials import paper_trials  # noqa: E402
 from keras_momentum_rnn.tuning.hypermodel import MomentumHyperModel  # noqa: E402
 from keras_momentum_rnn.tuning.results import Results, Row, load_results  # noqa: E402
 from keras_momentum_rnn.tuning.search import tune  # noqa: E402
@@ -23,7 +23,6 @@ from keras_momentum_rnn.tuning.space import available_layers, suggest_layer  # n
 
 __all__ = [
     "MomentumHyperModel",
-    "PAPER_SETTINGS",
     "Results",
     "Row",
     "available_layers",

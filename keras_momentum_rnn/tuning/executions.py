@@ -1,20 +1,18 @@
 """The trials of a search as this process trains them: seeded, watched and recorded."""
 
+import contextlib
 import errno
-import json
 import math
 import os
 import textwrap
 import time
-import warnings
 from pathlib import Path
 
 import keras
 import keras_tuner
 from keras_tuner.errors import FailedTrialError, FatalError
 
-from keras_momentum_rnn.atomic_files import read_sealed, write_sealed
-from keras_momentum_rnn.tuning.memory import freed_graphs
+from keras_momentum_rnn.atomic_files import read_results, write_json
 
 # A trial whose process was killed this often fails: it is probably what ends the process.
 ATTEMPTS = 3
@@ -28,14 +26,25 @@ class MachineError(FatalError, OSError):
     """An error that another choice of hyperparameters would have met, too: the search stops."""
 
 
-class Tuner(keras_tuner.Tuner):
+class Tuner(keras_tuner.Hyperband):
     """keras-tuner's tuner, which tells the machine's errors from the trial's.
 
-    `check` is called after each trial: a worker asks whether its chief is still there.
+    keras-tuner's tuner for Hyperband trains the trials of any oracle. Where a Hyperband oracle
+    says so, it goes on from the weights of an earlier trial.
     """
 
-    def check(self):
-        pass
+    def __init__(self, oracle, hypermodel, directory, executions):
+        keras_tuner.Tuner.__init__(
+            self,
+            oracle,
+            hypermodel,
+            directory=directory,
+            project_name="trials",
+            executions_per_trial=executions,
+        )
+
+    def save(self):
+        """Write nothing: the next tuner would resume from it, and search.json has it all."""
 
     def on_trial_begin(self, trial):
         super().on_trial_begin(trial)
@@ -45,16 +54,13 @@ class Tuner(keras_tuner.Tuner):
         try:
             if self.hypermodel.record["attempts"] > ATTEMPTS:
                 raise FailedTrialError(f"The process was killed {ATTEMPTS} times in it")
-            result = super().run_trial(trial, *args, **fit)
+            return super().run_trial(trial, *args, **fit)
         except FatalError:
             raise
         except Exception as error:
             stop_if_of_machine(error)
             self.hypermodel.record["error"] = one_line(error)
-            self.check()
             raise
-        self.check()
-        return result
 
     def on_trial_end(self, trial):
         self.hypermodel.save()
@@ -74,11 +80,13 @@ def stop_if_of_machine(error):
 
     keras-tuner would record the trial as failed for good:
     `test_an_error_of_the_machine_stops_the_search_and_costs_no_trial`. A lack of memory is the
-    trial's: a smaller model may fit.
+    trial's: a smaller model may fit. So is a damaged file, for which h5py raises a plain
+    `OSError`.
     """
     cause = error
     while cause is not None:
-        if isinstance(cause, OSError) or any(text in str(cause) for text in DISK):
+        of_system = isinstance(cause, OSError) and (cause.errno or type(cause) is not OSError)
+        if of_system or any(text in str(cause) for text in DISK):
             raise MachineError(
                 f"{one_line(cause)}. The trial is not recorded. Mend this, and repeat the call "
                 "to resume."
@@ -126,7 +134,7 @@ class Executions(keras_tuner.HyperModel):
         self.save()
 
     def save(self):
-        write_sealed(self.folder / "record.json", self.record)
+        write_json(self.folder / "record.json", self.record)
 
     def forgive(self):
         """Forget the attempt: an error ended it, and no kill."""
@@ -150,16 +158,10 @@ class Executions(keras_tuner.HyperModel):
 
     def fit(self, hp, model, *args, callbacks=(), **kwargs):
         start = time.perf_counter()
-        # First, so that no weights of a diverged model are saved.
-        callbacks = [FiniteLoss(), *callbacks]
-        if "tuner/epochs" in hp.values:
-            model, kwargs["initial_epoch"] = self.continued(hp, model)
-            kwargs["epochs"] = hp.values["tuner/epochs"]
+        callbacks = [keras.callbacks.TerminateOnNaN(), *callbacks]
         with freed_graphs():
             result = self.train(hp, model, *args, callbacks=callbacks, **kwargs)
-        score, epochs = score_of(result, self.objective)
-        if not math.isfinite(score):
-            raise FailedTrialError(f"`{self.objective.name}` is {score}")
+        score, epochs = outcome(result, self.objective)
         execution = {
             "seed": self.seed + len(self.record["executions"]),
             "score": score,
@@ -171,51 +173,58 @@ class Executions(keras_tuner.HyperModel):
         self.save()
         return result
 
-    def continued(self, hp, model):
-        """Return the model of one of Hyperband's trials, and the epoch that it goes on from."""
-        if "tuner/trial_id" not in hp.values:
-            return model, 0
-        earlier = self.folder.with_name(f"trial_{hp.values['tuner/trial_id']}")
-        try:
-            if not model.built:
-                model.build_from_config(json.loads((earlier / "build_config.json").read_text()))
-            model.load_weights(earlier / "checkpoint.weights.h5")
-        except Exception as error:  # a damaged file raises what it likes
-            warnings.warn(
-                f"{earlier} has no complete weights, so {self.folder.name}, which was to go "
-                f"on from them, starts at its beginning. {one_line(error)}",
-                stacklevel=2,
-            )
-            return self.build(hp), 0
-        return model, hp.values["tuner/initial_epoch"]
-
 
 def read_record(folder):
     """Return the record of a trial, an empty one if it is missing or damaged."""
     try:
-        return read_sealed(folder / "record.json") or EMPTY
+        return {**EMPTY, **read_results(folder / "record.json", {})}
     except ValueError:
         return EMPTY
 
 
-def score_of(result, objective):
-    """Return the objective of an execution, of its best epoch, and the number of epochs."""
-    if isinstance(result, keras.callbacks.History):
-        values = result.history[objective.name]
-        best = max if objective.direction == "max" else min
-        # Every comparison with NaN is false.
-        return (best(values) if all(map(math.isfinite, values)) else math.nan), len(values)
-    return float(result[objective.name] if isinstance(result, dict) else result), None
+def outcome(result, objective):
+    """Return the objective of an execution at its best epoch, and the number of epochs.
 
-
-class FiniteLoss(keras.callbacks.Callback):
-    """Fail the trial where the loss is NaN or infinite, even if the accuracy is not.
-
-    keras-tuner would rank it:
-    `test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one`.
+    Raises:
+        FailedTrialError: if it or the loss is NaN or infinite, which keras-tuner would rank:
+            `test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one`.
     """
+    if not isinstance(result, keras.callbacks.History):
+        score = float(result[objective.name] if isinstance(result, dict) else result)
+        history, epochs = {objective.name: [score]}, None
+    else:
+        history, epochs = result.history, len(result.history[objective.name])
+    for name in ("loss", "val_loss", objective.name):
+        for epoch, value in enumerate(history.get(name, ()), 1):
+            if not math.isfinite(value):
+                raise FailedTrialError(f"`{name}` became {value} in epoch {epoch}")
+    best = max if objective.direction == "max" else min
+    return best(history[objective.name]), epochs
 
-    def on_epoch_end(self, epoch, logs=None):
-        for name, value in (logs or {}).items():
-            if name in ("loss", "val_loss") and not math.isfinite(value):
-                raise FailedTrialError(f"`{name}` became {value} in epoch {epoch + 1}")
+
+@contextlib.contextmanager
+def freed_graphs():
+    """Let TensorFlow free the graph of a training that happens inside.
+
+    There Keras's optimizers sum the gradients over the replicas, by an operation with a
+    gradient of its own, even where there is one replica. TensorFlow keeps such gradients, and
+    with each the graph that it is in, for ever: about 10 MB for each small LSTM. A sum over one
+    is that one: `test_models_and_graphs_of_earlier_trials_are_freed`.
+    """
+    if keras.config.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    original = tf.distribute.ReplicaContext.all_reduce
+
+    def all_reduce(self, reduce_op, value, options=None):
+        if tf.distribute.has_strategy():
+            return original(self, reduce_op, value, options)
+        return value
+
+    tf.distribute.ReplicaContext.all_reduce = all_reduce
+    try:
+        yield
+    finally:
+        tf.distribute.ReplicaContext.all_reduce = original

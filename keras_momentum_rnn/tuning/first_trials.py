@@ -8,69 +8,45 @@ import keras_tuner
 from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.annotations import Layers
-from keras_momentum_rnn.tuning.values import LOGIT, coded
+from keras_momentum_rnn.tuning.space import LOGIT, coded
 
-# What Nguyen et al. (2020) found by grid search, Tables 7 to 10, by task. K is rebase_every,
-# and its infinity None.
-PAPER_SETTINGS = {
-    "mnist": [
-        {"layer": "MomentumLSTM", "momentum": 0.6, "step_size": 0.6},
-        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 0.6, "beta": 0.1},
-        {"layer": "RMSPropLSTM", "step_size": 0.6, "beta": 0.9},
-        {"layer": "RMSPropLSTM", "step_size": 0.6, "beta": 0.99},
-        {"layer": "SRLSTM", "restart_period": 2, "step_size": 1.0},
-    ],
-    "pmnist": [
-        {"layer": "MomentumLSTM", "momentum": 0.6, "step_size": 1.0},
-        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 1.0, "beta": 0.01},
-        {"layer": "RMSPropLSTM", "step_size": 1.0, "beta": 0.01},
-        {"layer": "SRLSTM", "restart_period": 40, "step_size": 0.9},
-        {"layer": "SRLSTM", "restart_period": 6, "step_size": 0.01},
-        {"layer": "MomentumDTRIV", "momentum": 0.6, "step_size": 0.9, "rebase_every": 1},
-        {"layer": "MomentumDTRIV", "momentum": 0.3, "step_size": 0.3, "rebase_every": None},
-        {
-            "layer": "AdamDTRIV",
-            "momentum": 0.3,
-            "step_size": 0.3,
-            "beta": 0.8,
-            "rebase_every": None,
-        },
-        {"layer": "RMSPropDTRIV", "step_size": 0.3, "beta": 0.9, "rebase_every": None},
-        {"layer": "SRDTRIV", "restart_period": 2, "step_size": 0.3, "rebase_every": None},
-    ],
-    "timit": [
-        {"layer": "MomentumLSTM", "momentum": 0.3, "step_size": 0.1},
-        {"layer": "AdamLSTM", "momentum": 0.3, "step_size": 0.1, "beta": 0.999},
-        {"layer": "RMSPropLSTM", "step_size": 0.1, "beta": 0.999},
-        {"layer": "SRLSTM", "restart_period": 2, "step_size": 0.1},
-        {"layer": "MomentumDTRIV", "momentum": 0.3, "step_size": 0.1, "rebase_every": None},
-    ],
-    "ptb": [
-        {"layer": "MomentumLSTM", "momentum": 0.0, "step_size": 0.6},
-        {"layer": "SRLSTM", "restart_period": 2, "step_size": 0.6},
-    ],
-    "copying_1k": [
-        {"layer": "MomentumLSTM", "momentum": 0.6, "step_size": 0.9},
-        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999},
-        {"layer": "RMSPropLSTM", "step_size": 2.0, "beta": 0.999},
-        {"layer": "SRLSTM", "restart_period": 100, "step_size": 0.9},
-    ],
-    "copying_2k": [
-        {"layer": "MomentumLSTM", "momentum": 0.9, "step_size": 2.0},
-        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999},
-        {"layer": "RMSPropLSTM", "step_size": 2.0, "beta": 0.999},
-        {"layer": "SRLSTM", "restart_period": 100, "step_size": 0.9},
-    ],
-    "adding": [
-        {"layer": "MomentumLSTM", "momentum": 0.9, "step_size": 2.0},
-        {"layer": "AdamLSTM", "momentum": 0.6, "step_size": 2.0, "beta": 0.999},
-        {"layer": "RMSPropLSTM", "step_size": 2.0, "beta": 0.999},
-        {"layer": "SRLSTM", "restart_period": 100, "step_size": 0.9},
-    ],
-}
+MNIST, PIXELS, SPEECH, WORDS = ("mnist",), ("pmnist",), ("timit",), ("ptb",)
+LONG = ("copying_1k", "copying_2k", "adding")
+TASKS = (*MNIST, *PIXELS, *SPEECH, *WORDS, *LONG)
+# What Nguyen et al. (2020) found by grid search, Tables 7 to 10: tasks, layer, momentum (None
+# where the layer has none), step size, other numbers. K is rebase_every, and its infinity None.
+FOUND = [
+    (MNIST, "MomentumLSTM", 0.6, 0.6, {}),
+    (MNIST, "AdamLSTM", 0.6, 0.6, {"beta": 0.1}),
+    (MNIST, "RMSPropLSTM", None, 0.6, {"beta": 0.9}),
+    (MNIST, "RMSPropLSTM", None, 0.6, {"beta": 0.99}),
+    (MNIST, "SRLSTM", None, 1.0, {"restart_period": 2}),
+    (PIXELS, "MomentumLSTM", 0.6, 1.0, {}),
+    (PIXELS, "AdamLSTM", 0.6, 1.0, {"beta": 0.01}),
+    (PIXELS, "RMSPropLSTM", None, 1.0, {"beta": 0.01}),
+    (PIXELS, "SRLSTM", None, 0.9, {"restart_period": 40}),
+    (PIXELS, "SRLSTM", None, 0.01, {"restart_period": 6}),
+    (PIXELS, "MomentumDTRIV", 0.6, 0.9, {"rebase_every": 1}),
+    (PIXELS, "MomentumDTRIV", 0.3, 0.3, {"rebase_every": None}),
+    (PIXELS, "AdamDTRIV", 0.3, 0.3, {"beta": 0.8, "rebase_every": None}),
+    (PIXELS, "RMSPropDTRIV", None, 0.3, {"beta": 0.9, "rebase_every": None}),
+    (PIXELS, "SRDTRIV", None, 0.3, {"restart_period": 2, "rebase_every": None}),
+    (SPEECH, "MomentumLSTM", 0.3, 0.1, {}),
+    (SPEECH, "AdamLSTM", 0.3, 0.1, {"beta": 0.999}),
+    (SPEECH, "RMSPropLSTM", None, 0.1, {"beta": 0.999}),
+    (SPEECH, "SRLSTM", None, 0.1, {"restart_period": 2}),
+    (SPEECH, "MomentumDTRIV", 0.3, 0.1, {"rebase_every": None}),
+    (WORDS, "MomentumLSTM", 0.0, 0.6, {}),
+    (WORDS, "SRLSTM", None, 0.6, {"restart_period": 2}),
+    (LONG[:1], "MomentumLSTM", 0.6, 0.9, {}),
+    (LONG[1:], "MomentumLSTM", 0.9, 2.0, {}),
+    (LONG, "AdamLSTM", 0.6, 2.0, {"beta": 0.999}),
+    (LONG, "RMSPropLSTM", None, 2.0, {"beta": 0.999}),
+    (LONG, "SRLSTM", None, 0.9, {"restart_period": 100}),
+]
 
 
-def paper_trials(layers: Layers, tasks: Sequence[str] | None = None) -> list[dict[str, Any]]:
+def paper_trials(layers: Layers, tasks: Sequence[str] = TASKS) -> list[dict[str, Any]]:
     """Return the papers' settings of some layers, as first trials of a search.
 
     Args:
@@ -93,16 +69,14 @@ def paper_trials(layers: Layers, tasks: Sequence[str] | None = None) -> list[dic
 
     Reference: Nguyen et al. (2020), Tables 7 to 10.
     """
+    if not set(tasks) <= set(TASKS):
+        raise ValueError(f"`tasks` must be a list of some of {TASKS}. Received: tasks={tasks}")
+    names = [layer if isinstance(layer, str) else layer.__name__ for layer in layers]
     trials = []
-    for task in PAPER_SETTINGS if tasks is None else tasks:
-        if task not in PAPER_SETTINGS:
-            raise ValueError(
-                f"`tasks` must be a list of some of {list(PAPER_SETTINGS)}. "
-                f"Received: {task!r} among tasks={tasks!r}"
-            )
-        for layer in layers:
-            name = layer if isinstance(layer, str) else layer.__name__
-            trials += [dict(trial) for trial in PAPER_SETTINGS[task] if trial["layer"] == name]
+    for found_on, layer, momentum, step_size, numbers in FOUND:
+        if layer in names and set(found_on) & set(tasks):
+            own = {} if momentum is None else {"momentum": momentum}
+            trials.append({"layer": layer, **own, "step_size": step_size, **numbers})
     return [trial for i, trial in enumerate(trials) if trial not in trials[:i]]
 
 
@@ -110,9 +84,9 @@ def completed(trial, space):
     """Return the values of every active hyperparameter of a trial of which some are given.
 
     Args:
-        trial: dict from names to values, as layers take them: `beta`, not `beta_logit`.
-        space: list of keras-tuner's hyperparameters, parents before children. What the trial
-            does not name has its default.
+        trial: dict from names to values, as layers take them: `beta`, not `beta_logit`. What
+            it does not name has its default.
+        space: list of keras-tuner's hyperparameters, parents before children.
 
     Raises:
         ValueError: if a name has no active hyperparameter, or a value is out of its range.
@@ -135,17 +109,12 @@ def completed(trial, space):
 
 def held(hp, value):
     """Return a value as the search holds it, checked against the search's range."""
-    if isinstance(hp, (hp_types.Float, hp_types.Int)):
-        low, high = hp.min_value, hp.max_value
-        options = f"[{low}, {high}]"
-        with contextlib.suppress(TypeError, ValueError, ZeroDivisionError):
-            found = coded(hp.name, value)
-            if isinstance(hp, hp_types.Int) and found in range(low, high + 1):
-                return int(found)
-            if isinstance(hp, hp_types.Float) and low <= found <= high:
-                return found
-    else:
-        options, found = list(hp.values), coded(hp.name, value)
-        if found in options:
-            return options[options.index(found)]
+    is_interval = isinstance(hp, (hp_types.Float, hp_types.Int))
+    options = [hp.min_value, hp.max_value] if is_interval else list(hp.values)
+    with contextlib.suppress(TypeError, ValueError, ZeroDivisionError):
+        found = coded(hp.name, value)
+        kept = type(options[0])(found)
+        inside = options[0] <= kept <= options[1] if is_interval else kept in options
+        if inside and kept == found:
+            return kept
     raise ValueError(f"`{hp.name}` must be in {options} in a first trial. Received: {value!r}")

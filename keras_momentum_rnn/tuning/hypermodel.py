@@ -8,8 +8,7 @@ import keras_tuner
 from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.layers.registry import our_layers
-from keras_momentum_rnn.tuning.space import suggest_layer
-from keras_momentum_rnn.tuning.values import OF_MODELS, ask, checked_spec
+from keras_momentum_rnn.tuning.space import OF_MODELS, ask, checked_spec, suggest_layer
 
 TASKS = {
     "classification": (
@@ -24,9 +23,8 @@ TASKS = {
 class MomentumHyperModel(keras_tuner.HyperModel):
     """Build recurrent layers under a head; a search chooses their kind and hyperparameters.
 
-    The model is `depth` layers of `suggest_layer`, each followed by dropout, and the head.
-    It is compiled with Adam. With a depth of 1 the hyperparameters have plain names
-    (`momentum`); where several depths are searched, those of layer i begin with `"i/"`.
+    The model is `depth` layers of `suggest_layer` with the same hyperparameters, each followed
+    by dropout, and the head. It is compiled with Adam.
 
     Give a list of choices or an interval (low, high) to search a hyperparameter, or one value
     to fix it.
@@ -84,7 +82,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         **arguments: Any,
     ) -> None:
         super().__init__(name=name)
-        self.input_shape = checked_shape(input_shape)
+        self.input_shape = input_shape
         is_layer = isinstance(head, keras.layers.Layer)
         self.head = head if is_layer else checked_count("head", head)
         self.task = checked_choice("task", task, list(TASKS))
@@ -97,15 +95,9 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             name: checked_spec(name, arguments.pop(name, hyperparameter.search))
             for name, hyperparameter in OF_MODELS.items()
         }
-        if "return_sequences" in arguments:
-            raise ValueError(
-                "`return_sequences` follows from `sequence` and the depth. "
-                f"Received: return_sequences={arguments['return_sequences']!r}"
-            )
         self.arguments = arguments
         # A mistake shows here, and not in the middle of a search.
-        for prefix in self.prefixes:
-            suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, prefix, **arguments)
+        suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, **arguments)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor: a search goes on with the same alone."""
@@ -119,13 +111,6 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             **self.arguments,
         }
 
-    @property
-    def prefixes(self) -> list[str]:
-        """The prefixes of the layers' hyperparameters, as many as the largest depth."""
-        depths = self.specs["depth"]
-        depths = depths if isinstance(depths, list) else [depths]
-        return [str(i + 1) for i in range(max(depths))] if max(depths) > 1 else [""]
-
     def build(self, hp: keras_tuner.HyperParameters) -> keras.Model:
         """Return a compiled model.
 
@@ -136,11 +121,16 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         bidirectional = ask(hp, "bidirectional", self.specs["bidirectional"])
         dropout = ask(hp, "dropout", self.specs["dropout"])
         model = keras.Sequential([keras.Input(self.input_shape)])
-        for layer in self._layers(hp, depth):
+        for i in range(depth):
+            returned = self.sequence or i + 1 < depth
+            units, more = self.specs["units"], self.arguments
+            layer = suggest_layer(hp, self.layers, units, return_sequences=returned, **more)
             model.add(keras.layers.Bidirectional(layer) if bidirectional else layer)
             if dropout:
                 model.add(keras.layers.Dropout(dropout))
-        model.add(self._head())
+        head = self.head
+        is_layer = isinstance(head, keras.layers.Layer)
+        model.add(head.from_config(head.get_config()) if is_layer else keras.layers.Dense(head))
         loss, metrics, _ = TASKS[self.task]
         model.compile(
             optimizer=keras.optimizers.Adam(
@@ -151,42 +141,3 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             metrics=metrics,
         )
         return model
-
-    def _layers(self, hp, depth):
-        """Return the recurrent layers, having asked for those of every depth."""
-        depths = self.specs["depth"]
-        found = []
-        for i, prefix in enumerate(self.prefixes):
-            deep = [d for d in depths if d > i] if isinstance(depths, list) else [depth]
-            with hp.conditional_scope("depth", deep):
-                layer = suggest_layer(
-                    hp,
-                    self.layers,
-                    self.specs["units"],
-                    prefix,
-                    return_sequences=self.sequence or i + 1 < depth,
-                    **self.arguments,
-                )
-            if layer is not None:
-                found.append(layer)
-        return found
-
-    def _head(self):
-        if isinstance(self.head, keras.layers.Layer):
-            return type(self.head).from_config(self.head.get_config())
-        return keras.layers.Dense(self.head)
-
-
-def checked_shape(shape):
-    valid = (
-        isinstance(shape, (tuple, list))
-        and len(shape) == 2
-        and all(isinstance(n, int) and n > 0 for n in shape if n is not None)
-        and shape[1] is not None
-    )
-    if not valid:
-        raise ValueError(
-            "`input_shape` must be (time, features), positive integers, time possibly None. "
-            f"Received: input_shape={shape!r}"
-        )
-    return tuple(shape)

@@ -1,7 +1,6 @@
 """keras-tuner's oracles, which start with given trials and go on where they were."""
 
 import contextlib
-import itertools
 import threading
 
 import keras_tuner
@@ -23,8 +22,12 @@ class Oracle:
     on_change = None
     error = None
 
+    def proposed(self, trial_id):
+        """Return keras-tuner's next trial, without regard to `first`."""
+        return super().populate_space(trial_id)
+
     def populate_space(self, trial_id):
-        response = super().populate_space(trial_id)
+        response = self.proposed(trial_id)
         values = response.get("values")
         begun = sum(is_new(trial.hyperparameters.values) for trial in self.trials.values())
         if values and is_new(values) and begun < len(self.first):
@@ -90,7 +93,7 @@ class Hyperband(Oracle, keras_tuner.oracles.HyperbandOracle):
     pass
 
 
-class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
+class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracle):
     """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
 
     keras-tuner does not save the numbers that it starts its search of the model from, so after
@@ -98,10 +101,10 @@ class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
     `test_an_interrupted_search_tries_what_a_whole_one_tries`.
     """
 
-    def populate_space(self, trial_id):
-        completed = sum(trial.status == "COMPLETED" for trial in self.trials.values())
-        if completed < self.num_initial_points:
-            return super().populate_space(trial_id)
+    def proposed(self, trial_id):
+        ended = sum(trial.status == "COMPLETED" for trial in self.trials.values())
+        if ended < self.num_initial_points:
+            return super().proposed(trial_id)
         fresh = keras_tuner.oracles.BayesianOptimizationOracle(
             objective=self.objective,
             max_trials=self.max_trials,
@@ -113,40 +116,17 @@ class ResumableBayes(keras_tuner.oracles.BayesianOptimizationOracle):
         return fresh.populate_space(trial_id)
 
 
-class BayesianOptimization(Oracle, ResumableBayes):
-    pass
-
-
-class GridSearch(Oracle, keras_tuner.oracles.GridSearchOracle):
-    """keras-tuner's grid in a fixed order: the n-th trial is the n-th point.
-
-    keras-tuner goes from each trial to the next by a list that it does not save, and after an
-    interruption ends at once or raises: the same test holds it.
-    """
-
-    def populate_space(self, trial_id):
-        points = grid(self.get_space().space)
-        values = next(itertools.islice(points, len(self.trials), None), None)
-        return {"status": "STOPPED" if values is None else "RUNNING", "values": values}
-
-
 ORACLES = {
     "random": RandomSearch,
     "hyperband": Hyperband,
     "bayesian": BayesianOptimization,
-    "grid": GridSearch,
 }
 
 
 def make(strategy, max_trials, epochs, seed, objective):
-    """Return the oracle of a strategy.
+    """Return the oracle of a strategy, a key of `ORACLES`.
 
-    Args:
-        strategy: a key of `ORACLES`.
-        max_trials: positive integer, or `None` where the strategy ends by itself.
-        epochs: positive integer, the epochs of a trial that goes all the way.
-        seed: non-negative integer.
-        objective: name of a metric, or `keras_tuner.Objective`.
+    Args: as of `tune`; `max_trials` is `None` for Hyperband, which ends by itself.
     """
     own = {"max_epochs": epochs} if strategy == "hyperband" else {"max_trials": max_trials}
     if strategy == "bayesian":
@@ -159,27 +139,3 @@ def make(strategy, max_trials, epochs, seed, objective):
         # A failed trial does not stop the search; an error of the machine does.
         max_consecutive_failed_trials=10**9,
     )
-
-
-def count(oracle):
-    """Return how many trials a search will have, or "?" where Hyperband decides."""
-    if isinstance(oracle, GridSearch):
-        points = grid(oracle.get_space().space)
-        return sum(1 for _ in itertools.islice(points, oracle.max_trials))
-    return oracle.max_trials or "?"
-
-
-def grid(space, values=None):
-    """Yield the values of each point of a grid; those of the last name change fastest.
-
-    Args:
-        space: list of keras-tuner's hyperparameters, parents before children.
-        values: dict, the values of parents that stand before it.
-    """
-    values = values or {}
-    for i, hp in enumerate(space):
-        if all(condition.is_active(values) for condition in hp.conditions):
-            for option in dict.fromkeys([hp.default, *sorted(hp.values)]):
-                yield from grid(space[i + 1 :], {**values, hp.name: option})
-            return
-    yield values

@@ -1,20 +1,18 @@
-"""What a search found: rows, files, a table."""
+"""What a search found: its trials, a table, a file."""
 
-import csv
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import keras
 import keras_tuner
-from keras_tuner.engine.hyperparameters import Fixed, Float
-from rich.table import Table
+import pandas as pd
+from keras_tuner.engine.hyperparameters import Fixed
 
-from keras_momentum_rnn.atomic_files import check_model_file, replaced, write_json
+from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.tuning import state
 from keras_momentum_rnn.tuning.executions import read_record
-from keras_momentum_rnn.tuning.values import LOGIT, plain, readable
+from keras_momentum_rnn.tuning.space import LOGIT, layer_value, plain
 
 
 @dataclass
@@ -24,7 +22,7 @@ class Row:
     Attributes:
         trial: its name, which counts the trials.
         status: `"COMPLETED"` or `"FAILED"`.
-        layer: name of the layer, of all in a stack joined by `" + "`.
+        layer: name of the layer, of several joined by `" + "`.
         values: dict of the hyperparameters, as layers take them.
         chosen: list of the names that the search chose; the others were fixed.
         score: the objective, mean over executions, or `None`.
@@ -53,35 +51,38 @@ class Row:
     def completed(self) -> bool:
         return self.status == "COMPLETED"
 
-    def result(self) -> str:
-        """Return the score and its spread, or the error, as text."""
-        if not self.completed:
-            return self.error
-        spread = f" ± {self.spread:.2g}" if len(self.scores) > 1 else ""
-        return f"{self.score:.4g}{spread}"
-
     def chosen_values(self) -> str:
         """Return what the search chose beside the layer, as text."""
-        names = [name for name in self.chosen if plain(name) != "layer"]
-        values = [self.values[name] for name in names]
-        texts = [f"{v:.3g}" if isinstance(v, float) else str(v) for v in values]
-        return " ".join(f"{name}={text}" for name, text in zip(names, texts))
+        values = {name: self.values[name] for name in self.chosen if plain(name) != "layer"}
+        return " ".join(
+            f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in values.items()
+        )
 
     def line(self) -> str:
         """Return the row as one line of text."""
-        return f"{self.layer} {self.chosen_values()}: {self.result()} ({self.seconds:.1f} s)"
+        result = self.error
+        if self.completed:
+            spread = f" ± {self.spread:.2g}" if len(self.scores) > 1 else ""
+            result = f"{self.score:.4g}{spread}"
+        return f"{self.layer} {self.chosen_values()}: {result} ({self.seconds:.1f} s)"
 
 
 def row_of(trial, folder):
     """Return the row of a trial of keras-tuner, whose record is in `folder`."""
     record = read_record(folder)
     executions = record["executions"]
-    space, values = trial.hyperparameters.space, trial.hyperparameters.values
+    found = trial.hyperparameters.values
     # In the order of the space, which the wire does not keep for the values.
-    names = [hp.name for hp in space if hp.name in values and not hp.name.startswith("tuner/")]
-    given = [hp.name for hp in space if not isinstance(hp, Float)]
-    values = readable({name: values[name] for name in names}, given)
-    fixed = {hp.name.removesuffix(LOGIT) for hp in space if isinstance(hp, Fixed)}
+    active = [
+        hp
+        for hp in trial.hyperparameters.space
+        if hp.name in found and not hp.name.startswith("tuner/")
+    ]
+    values = {
+        hp.name.removesuffix(LOGIT): layer_value(hp.name, found[hp.name]) for hp in active
+    }
+    fixed = {hp.name.removesuffix(LOGIT) for hp in active if isinstance(hp, Fixed)}
     row = Row(
         trial=trial.trial_id,
         status=trial.status,
@@ -111,21 +112,15 @@ def load_results(directory: Path | str) -> "Results":
     Raises:
         ValueError: if `directory` holds no search, or it cannot be read.
 
-    Example:
-
-    >>> from keras_momentum_rnn.tuning import load_results
-    >>> load_results("no/such/folder")
-    Traceback (most recent call last):
-        ...
-    ValueError: `directory` must be that of a search. Received: directory='no/such/folder'
+    Example: see `tune`.
     """
     directory = Path(directory)
     stored = state.load(directory)
     trials = {trial.trial_id: trial for trial in state.trials_of(stored)}
     ended = sorted(stored["oracle"]["end_order"] if trials else [], key=int)
-    rows = [row_of(trials[n], directory / state.PROJECT / f"trial_{n}") for n in ended]
-    settings = stored["settings"]
-    return Results(directory, rows, keras_tuner.Objective(*settings["objective"]), settings)
+    rows = [row_of(trials[n], directory / "trials" / f"trial_{n}") for n in ended]
+    objective = [stored["settings"][f"objective/{part}"] for part in ("name", "direction")]
+    return Results(directory, rows, keras_tuner.Objective(*objective))
 
 
 class Results:
@@ -135,7 +130,6 @@ class Results:
         directory: where the search wrote its files.
         rows: list of `Row`, in the order of the trials.
         objective: `keras_tuner.Objective`.
-        settings: dict, what all trials shared.
 
     Attributes:
         best: the best completed `Row`, or `None`.
@@ -144,86 +138,43 @@ class Results:
     """
 
     def __init__(
-        self,
-        directory: Path | str,
-        rows: list[Row],
-        objective: keras_tuner.Objective,
-        settings: dict[str, Any],
+        self, directory: Path | str, rows: list[Row], objective: keras_tuner.Objective
     ) -> None:
         self.directory = Path(directory)
         self.rows = rows
         self.objective = objective
-        self.settings = settings
         self.best = next(iter(self.ranked()), None)
 
     def ranked(self) -> list[Row]:
         """Return the completed rows, the best first."""
-        sign = -1 if self.objective.direction == "max" else 1
         completed = [row for row in self.rows if row.completed]
-        return sorted(completed, key=lambda row: sign * row.score)
-
-    def best_by_layer(self) -> list[Row]:
-        """Return the best completed row of each layer, the best layer first."""
-        best = {}
-        for row in self.ranked():
-            best.setdefault(row.layer, row)
-        return list(best.values())
+        best_is_largest = self.objective.direction == "max"
+        return sorted(completed, key=lambda row: row.score, reverse=best_is_largest)
 
     def best_model(self) -> keras.Model:
-        """Return the best model of the search, with its weights of the best epoch.
+        """Return the best model of the search, with its weights of the best epoch."""
+        return keras.saving.load_model(self.directory / "best.keras")
 
-        Raises:
-            ValueError: if best.keras is missing or damaged.
-        """
-        path = self.directory / "best.keras"
-        try:
-            check_model_file(path)
-        except ValueError as error:
-            raise ValueError(f"{error}. To write it again, repeat the search.") from error
-        return keras.saving.load_model(path)
-
-    def table(self) -> Table:
-        """Return a `rich` table, best by layer."""
-        table = Table(title=f"Best by layer: {self.objective.name}")
-        table.add_column("Layer", no_wrap=True)
-        for name in ("Trials", "Failed", self.objective.name, "Parameters", "Seconds"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("Hyperparameters", min_width=22)
-        for row in self.best_by_layer():
-            mine = [other for other in self.rows if other.layer == row.layer]
-            table.add_row(
-                row.layer,
-                str(len(mine)),
-                str(sum(not other.completed for other in mine)),
-                row.result(),
-                "-" if row.parameters is None else f"{row.parameters:,}",
-                f"{row.seconds:.1f}",
-                row.chosen_values(),
-            )
-        return table
+    def table(self) -> pd.DataFrame:
+        """Return the best trial of each layer, the best layer first."""
+        layers = [row.layer for row in self.rows]
+        completed = [row.layer for row in self.ranked()]
+        lines = {}
+        for row in self.ranked():
+            numbers = {
+                "trials": layers.count(row.layer),
+                "failed": layers.count(row.layer) - completed.count(row.layer),
+                self.objective.name: row.score,
+                "spread": row.spread,
+                "parameters": row.parameters,
+                "seconds": row.seconds,
+                "hyperparameters": row.chosen_values(),
+            }
+            lines.setdefault(row.layer, numbers)
+        return pd.DataFrame.from_dict(lines, orient="index")
 
     def write(self) -> None:
-        """Write results.csv and results.json."""
-        table = []
-        for row in self.rows:
-            cells = asdict(row)
-            for name in ("values", "chosen", "scores", "epochs"):
-                del cells[name]
-            table.append({**cells, **row.values, **cells})  # the cells first, and as they are
-        names = dict.fromkeys(name for cells in table for name in cells)
-        with replaced(self.directory / "results.csv") as new, new.open("w") as file:
-            writer = csv.DictWriter(file, list(names), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
-        found = {
-            "objective": {"name": self.objective.name, "direction": self.objective.direction},
-            "versions": {
-                "backend": keras.config.backend(),
-                "keras": keras.__version__,
-                "keras_tuner": keras_tuner.__version__,
-            },
-            "settings": {k: v for k, v in self.settings.items() if k not in ("space", "model")},
-            "best": self.best and self.best.trial,
-            "trials": [asdict(row) for row in self.rows],
-        }
-        write_json(self.directory / "results.json", found)
+        """Write results.csv, a line for each trial."""
+        table = pd.DataFrame(asdict(row) | row.values for row in self.rows)
+        with replaced(self.directory / "results.csv") as new:
+            table.drop(columns=["values", "chosen"], errors="ignore").to_csv(new, index=False)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-import keras_tuner
+from keras_tuner.errors import FatalValueError
 
 from keras_momentum_rnn.tuning import state
 
@@ -25,17 +25,16 @@ def role():
     """
     if IP not in os.environ:
         return "single"
-    for name in (PORT, ID):
-        if not os.environ.get(name):
-            raise ValueError(f"`{IP}` is set, so `{name}` must be set, too. Received: nothing")
-    ip, port = os.environ[IP], os.environ[PORT]
+    ip, port, name = (os.environ.get(variable, "") for variable in (IP, PORT, ID))
+    if not name:
+        raise ValueError(f"`{IP}` is set, so `{ID}` must be set, too. Received: nothing")
     if not port.isdecimal() or not 0 < int(port) < 2**16:
         raise ValueError(f"`{PORT}` must be an integer from 1 to 65535. Received: {port!r}")
     try:
         family = socket.getaddrinfo(*address())[0][0]
     except (OSError, UnicodeError) as error:
         raise ValueError(f"`{IP}` must be the chief's address. Received: {ip!r}") from error
-    if "chief" not in tuner_id():
+    if "chief" not in name:
         return "worker"
     try:
         # gRPC shares ports: a second chief would start without an error, and get trials of
@@ -47,11 +46,6 @@ def role():
             f"search alone. Received: {ip}:{port} ({error.strerror})"
         ) from error
     return "chief"
-
-
-def tuner_id():
-    """Return the name that keras-tuner gives to this process."""
-    return os.environ.get(ID, "tuner0")
 
 
 def address():
@@ -94,23 +88,16 @@ def work(make_tuner, directory, settings, fit):
     import grpc
 
     await_chief()
-    if not (directory / "search.json").exists():
-        raise ValueError(
-            "`directory` must be that of the chief, on a disk that both see. "
-            f"Received: directory={str(directory)!r}"
-        )
     stored = state.same(directory, settings)
     try:
         with quiet():
             tuner = make_tuner()
             tuner.oracle = Line(tuner.oracle, stored["id"], directory)
-            tuner.check = tuner.oracle.check
-            tuner.check()
             tuner.search(**fit)
     except grpc.RpcError as error:
         raise RuntimeError(
-            f"{tuner_id()} ends: the chief at {':'.join(map(str, address()))} does not answer "
-            "or ended with an error. Start the chief again, then this worker."
+            f"{os.environ[ID]} ends: the chief at {':'.join(map(str, address()))} does not "
+            "answer or ended with an error. Start the chief again, then this worker."
         ) from error
     sys.exit(0)
 
@@ -123,7 +110,7 @@ def await_chief():
         with contextlib.suppress(OSError), socket.create_connection((ip, port), timeout=1):
             return
         if not told:
-            print(f"{tuner_id()} waits for the chief at {ip}:{port}", file=sys.stderr)
+            print(f"{os.environ[ID]} waits for the chief at {ip}:{port}", file=sys.stderr)
         told = True
         if time.monotonic() > end:
             raise TimeoutError(f"No chief answered at {ip}:{port} for {PATIENCE} seconds")
@@ -150,22 +137,23 @@ class Line:
         return functools.partial(self.call, found) if callable(found) else found
 
     def call(self, function, *args, **kwargs):
+        """Wait for the chief, and call a function of the client."""
         import grpc
 
         while True:
+            await_chief()
             try:
+                self.check()
                 return function(*args, **kwargs)
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.UNAVAILABLE:
                     raise
-            self.check()
 
     def check(self):
-        """Wait for the chief, and refuse one that serves another search."""
-        await_chief()
-        space = self.call(self.client.get_space).space
+        """Refuse a chief that serves another search."""
+        space = self.client.get_space().space
         if self.search not in [hp.value for hp in space if hp.name == state.ID]:
-            raise keras_tuner.errors.FatalValueError(
+            raise FatalValueError(
                 f"Give each search a port of its own in `{PORT}`. The chief at this one serves "
                 f"another search than directory={str(self.directory)!r}"
             )

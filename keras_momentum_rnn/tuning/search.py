@@ -18,7 +18,6 @@ from keras_momentum_rnn.tuning import oracles, roles, state
 from keras_momentum_rnn.tuning.executions import Executions, Tuner, one_line
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.results import Results, load_results, row_of
-from keras_momentum_rnn.tuning.settings import settings_of
 
 MAX_TRIALS = 20
 
@@ -29,12 +28,11 @@ def tune(
     y: Any = None,
     *,
     directory: Path | str,
-    strategy: Literal["random", "hyperband", "bayesian", "grid"] = "random",
+    strategy: Literal["random", "hyperband", "bayesian"] = "random",
     max_trials: int | None = None,
     epochs: int = 20,
     executions: int = 1,
     objective: str | keras_tuner.Objective | None = None,
-    patience: int | None = None,
     first: Sequence[Mapping[str, Any]] = (),
     seed: int = 0,
     overwrite: bool = False,
@@ -49,9 +47,9 @@ def tune(
     failed, and the search continues. An error of the machine (any `OSError`, such as a full
     disk) stops the search and leaves the trial unrecorded.
 
-    `directory` receives results.csv and results.json (all trials), best.keras (the best epoch
-    of the best trial), search.json, from which a search resumes, and keras-tuner's own files in
-    the folder `trials`.
+    `directory` receives results.csv (all trials), best.keras (the best epoch of the best
+    trial), search.json, from which a search resumes, and keras-tuner's own files in the folder
+    `trials`.
 
     Where keras-tuner's variables KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and
     KERASTUNER_ORACLE_PORT are set, this process is the chief or a worker of a distributed
@@ -66,24 +64,22 @@ def tune(
             are the arguments, data in arrays, the search space, the numbers of callbacks, the
             config of the model at the default hyperparameters and, if it has `get_config`, of
             the hypermodel. Datasets, generators and the code of functions are not.
-        strategy: `"random"`, `"hyperband"`, `"bayesian"` or `"grid"`. Defaults to `"random"`.
-            A grid has the choices of every list, and ten values of every interval.
+        strategy: `"random"`, `"hyperband"` or `"bayesian"`. Defaults to `"random"`. For a grid,
+            put its points into `first`, and their number into `max_trials`.
         max_trials: positive integer. Raise it to continue a finished search. Defaults to 20;
-            for a grid, to all its points; Hyperband derives it from `epochs`.
+            Hyperband derives it from `epochs`.
         epochs: positive integer, the epochs of a trial, the most in Hyperband. Defaults to 20.
         executions: positive integer, how often each trial is trained, with seeds `seed`,
             `seed + 1`, ... Its score is the mean. Defaults to 1.
         objective: name of a metric whose direction Keras knows, or `keras_tuner.Objective`.
             Defaults to that of the hypermodel, or `"val_loss"`.
-        patience: positive integer, the epochs without a better objective after which an
-            execution ends, or `None`. Defaults to `None`.
         first: list of dicts, trials to start with, such as those of `paper_trials`: values by
-            name, as layers take them. What a dict leaves out has its default. Not for a grid.
+            name, as layers take them. What a dict leaves out has its default.
         seed: non-negative integer: the same seed gives the same trials. Defaults to 0.
         overwrite: bool, whether to remove an earlier search there. Defaults to `False`.
         verbose: 1 to show progress, or 0. Defaults to 1.
         **fit: further arguments of `model.fit`: `validation_data`, `batch_size`,
-            `callbacks`, ...
+            `callbacks`, which each execution gets copies of, ...
 
     Returns:
         `Results`: its `rows`, `best`, `table()` and `best_model()`.
@@ -110,18 +106,13 @@ def tune(
     (['COMPLETED', 'COMPLETED'], 'MomentumLSTM')
 
     Reference: Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter
-    Optimization"; Nguyen et al. (2020), who searched a grid.
+    Optimization".
     """
-    check(strategy, max_trials, epochs, executions, patience, seed, first, fit)
-    if strategy in ("random", "bayesian"):
+    check(strategy, max_trials, epochs, executions, seed)
+    if strategy != "hyperband":
         max_trials = max_trials or MAX_TRIALS
     if objective is None:
         objective = getattr(hypermodel, "objective", "val_loss")
-    if not isinstance(objective, (str, keras_tuner.Objective)):
-        raise ValueError(
-            "`objective` must be the name of a metric or a keras_tuner.Objective. "
-            f"Received: objective={objective!r}"
-        )
     oracle = oracles.make(strategy, max_trials, epochs, seed, objective)
     objective = checked_objective(oracle.objective, fit)
     hp, watched = keras_tuner.HyperParameters(), Executions(hypermodel, objective, seed)
@@ -130,9 +121,10 @@ def tune(
     for trial in oracle.first:
         completed(trial, hp.space)
     directory, part = Path(directory), roles.role()
+    # Keras takes one callback for a list.
+    fit["callbacks"] = keras.tree.flatten(fit.get("callbacks") or [])
     fit = {"x": x, "y": y, "epochs": epochs, **fit}
-    fit["callbacks"] = callbacks_of(fit.get("callbacks"), patience, objective)
-    settings = settings_of(
+    settings = state.settings_of(
         hypermodel,
         model,
         **fit,
@@ -143,16 +135,7 @@ def tune(
         first=oracle.first,
         space=hp.get_config()["space"],
     )
-    make_tuner = functools.partial(
-        Tuner,
-        oracle=oracle,
-        hypermodel=watched,
-        executions_per_trial=executions,
-        directory=directory,
-        project_name=state.PROJECT,
-    )
-    # keras-tuner would go on from its own state if it found this file.
-    (directory / state.PROJECT / f"{roles.tuner_id()}.json").unlink(missing_ok=True)
+    make_tuner = functools.partial(Tuner, oracle, watched, directory, executions)
     fit["verbose"] = 0
     if part == "worker":
         roles.work(make_tuner, directory, settings, fit)
@@ -164,7 +147,7 @@ def tune(
             # A chief trains nothing; it takes no data.
             roles.serve(tuner) if part == "chief" else tuner.search(**fit)
         except KeyboardInterrupt:
-            done = f"{len(oracle.end_order)} of {oracles.count(oracle)} trials done"
+            done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
             raise KeyboardInterrupt(f"{done}; repeat the call to resume") from None
         return finish(tuner)
 
@@ -172,7 +155,7 @@ def tune(
 def reports(tuner, stored, file):
     """Return a function that saves the search when a trial begins or ends, and says so."""
     oracle, directory = tuner.oracle, Path(tuner.directory)
-    total = oracles.count(oracle)
+    total = oracle.max_trials or "?"  # Hyperband decides
     if oracle.end_order:
         print(f"Resuming: {len(oracle.end_order)} of {total} trials done", file=file)
 
@@ -201,42 +184,38 @@ def finish(tuner):
         model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
     except Exception as error:  # a damaged file raises what it likes
         folder = tuner.get_trial_dir(results.best.trial)
-        warnings.warn(
-            f"{folder} has no complete weights, so best.keras was not updated; if there is "
-            f"one, it is that of an earlier call. All other files are up to date. "
-            f"{one_line(error)}",
-            stacklevel=3,
-        )
+        text = f"{folder} has no complete weights, so best.keras was not updated"
+        warnings.warn(f"{text}. {one_line(error)}", stacklevel=3)
         return results
     with replaced(results.directory / "best.keras") as new:
         model.save(new)
     return results
 
 
-def check(strategy, max_trials, epochs, executions, patience, seed, first, fit):
+def check(strategy, max_trials, epochs, executions, seed):
     """Raise a `ValueError` if an argument of `tune` is out of its range."""
     checked_choice("strategy", strategy, list(oracles.ORACLES))
     for name, value in (("epochs", epochs), ("executions", executions)):
         checked_count(name, value)
-    for name, value in (("patience", patience), ("max_trials", max_trials)):
-        if value is not None:
-            checked_count(name, value)
     if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
         raise ValueError(f"`seed` must be a non-negative integer. Received: seed={seed!r}")
-    if strategy == "hyperband" and max_trials is not None:
+    if max_trials is None:
+        return
+    if strategy == "hyperband":
         raise ValueError(
             "`max_trials` must be None for Hyperband, whose trials follow from `epochs`. "
             f"Received: max_trials={max_trials}"
         )
-    if strategy == "grid" and first:
-        raise ValueError(
-            "`first` must be empty for a grid: put its values into the lists of choices. "
-            f"Received: first={first!r}"
-        )
+    checked_count("max_trials", max_trials)
 
 
 def checked_objective(objective, fit):
     """Return the `keras_tuner.Objective` of an oracle."""
+    if type(objective) is not keras_tuner.Objective:
+        raise ValueError(
+            "`objective` must be the name of a metric or a keras_tuner.Objective. "
+            f"Received: objective={objective!r}"
+        )
     validates = "validation_data" in fit or "validation_split" in fit
     if objective.name.startswith("val_") and not validates:
         raise ValueError(
@@ -244,16 +223,3 @@ def checked_objective(objective, fit):
             f"Received: {sorted(fit)}"
         )
     return objective
-
-
-def callbacks_of(callbacks, patience, objective):
-    """Return a list of callbacks: Keras takes None, and one for a list."""
-    one = isinstance(callbacks, keras.callbacks.Callback)
-    callbacks = [callbacks] if one else [*(callbacks or [])]
-    if patience is not None:
-        callbacks.append(
-            keras.callbacks.EarlyStopping(
-                monitor=objective.name, mode=objective.direction, patience=patience
-            )
-        )
-    return callbacks

@@ -1,50 +1,70 @@
-"""The search space of one recurrent layer."""
+"""The search space of one recurrent layer, and what a hyperparameter in it may be.
 
-import contextlib
+A hyperparameter is fixed, one of a list, or in an interval. keras-tuner has a linear and a
+logarithmic scale. Where a hyperparameter needs another, or may be `None`, the search sees a
+stand-in (`beta_logit`, 0), and `coded` and `layer_value` translate.
+"""
+
 import inspect
+import math
+from numbers import Real
 from typing import Any
 
 import keras
 import keras_tuner
 
 from keras_momentum_rnn.annotations import Layers
-from keras_momentum_rnn.layers.registry import available_layers
-from keras_momentum_rnn.rules import Rule
-from keras_momentum_rnn.tuning.values import OF_LAYERS, SEARCHED, ask, checked_spec
+from keras_momentum_rnn.hyperparameters import Hyperparameter
+from keras_momentum_rnn.layers.registry import available_layers, our_layers
 
+LOGIT = "_logit"
 # Keyword arguments of every recurrent layer, which some do not list.
 COMMON = ("name", "dtype", "trainable", "return_state", "zero_output_for_mask")
+# The hyperparameters of layers, as their rules and cells declare them.
+OF_LAYERS = {
+    name: hyperparameter
+    for layer in our_layers().values()
+    for name, hyperparameter in layer.hyperparameters.items()
+}
+# Those that a search chooses by default.
+SEARCHED = {name: h.search for name, h in OF_LAYERS.items() if h.search is not None}
+OF_MODELS = {
+    "units": Hyperparameter(integer=True, search=[32, 64, 128], scale="log"),
+    "depth": Hyperparameter(integer=True, search=[1], scale=None),
+    "bidirectional": Hyperparameter(choices=(True, False), search=[False], scale=None),
+    "dropout": Hyperparameter(at_least=0, below=1, search=[0.0]),
+    "learning_rate": Hyperparameter(above=0, search=(1e-4, 1e-2), scale="log"),
+    "clipnorm": Hyperparameter(above=0, optional=True, search=[1.0], scale="log"),
+}
+HYPERPARAMETERS = {**OF_LAYERS, **OF_MODELS}
 
 
 def suggest_layer(
     hp: keras_tuner.HyperParameters,
     layers: Layers,
     units: int | list[int] | tuple[int, int],
-    prefix: str = "",
     **arguments: Any,
 ) -> Any:
     """Return a recurrent layer whose kind, width and hyperparameters a search chooses.
 
     The hyperparameter `layer` chooses the kind. Layers share the others: `momentum` is one
-    hyperparameter, active for every layer that has a momentum. The search sees `beta` as
-    `beta_logit`, `log(beta / (1 - beta))`, a scale that resolves 0.01 and 0.999 equally well,
-    and a `rebase_every` of `None` as 0. Numbers from an interval have six digits.
+    hyperparameter, active for every layer that has a momentum. To give each layer of a stack
+    hyperparameters of its own, call this in a `with hp.name_scope("encoder"):`.
+
+    The search sees `beta` as `beta_logit`, `log(beta / (1 - beta))`, a scale that resolves
+    0.01 and 0.999 equally well, and a `rebase_every` of `None` as 0.
 
     Args:
         hp: `keras_tuner.HyperParameters`.
         layers: list of layers to choose from, each a class or its name: ours, or
             `"SimpleRNN"`, `"LSTM"`, `"GRU"` of Keras, so that the baseline competes.
         units: positive integer, a list of them, or an interval (low, high) of them.
-        prefix: text put before the names, with a slash: give each layer of a stack its own.
-            Defaults to `""`: no prefix.
         **arguments: any argument of the layers, passed to those that take it:
-            `return_sequences=True`, `formulation="released"`, `rule=...`. A hyperparameter
-            is a list of choices, an interval (low, high) or one value. Unless given,
-            `momentum`, `step_size`, `beta`, `restart_period`, `parametrization` and
+            `return_sequences=True`, `formulation="released"`, `rule=rules.Adam()`. A
+            hyperparameter is a list of choices, an interval (low, high) or one value. Unless
+            given, `momentum`, `step_size`, `beta`, `restart_period`, `parametrization` and
             `rebase_every` have the range that the rule or the cell declares as `search` in
-            its `hyperparameters`; others, such as `epsilon`, are not searched. Pass a class as
-            `rule`, such as `rules.LearnedMomentum`, to search its hyperparameters in the
-            layers that take a rule.
+            its `hyperparameters`; others, such as `epsilon`, are not searched.
 
     Returns:
         The layer, or `None` where `hp` is in a conditional scope that is not active.
@@ -68,12 +88,6 @@ def suggest_layer(
     `paper_trials` lists them.
     """
     classes = layer_classes(layers, "rule" in arguments)
-    rule = arguments.get("rule")
-    of_rule = rule.hyperparameters if isinstance(rule, type) and issubclass(rule, Rule) else {}
-
-    def takes(cls, name):
-        return takes_argument(cls, name) or (name in of_rule and takes_argument(cls, "rule"))
-
     for name, value in arguments.items():
         if name not in COMMON and not any(takes(cls, name) for cls in classes.values()):
             raise ValueError(
@@ -84,25 +98,20 @@ def suggest_layer(
     # Checked whether or not the branch is active.
     specs = {name: checked_spec(name, spec) for name, spec in specs.items()}
     found = {name: value for name, value in arguments.items() if name not in OF_LAYERS}
-    with hp.name_scope(prefix) if prefix else contextlib.nullcontext():
-        chosen = hp.Choice("layer", list(classes))
-        width = ask(hp, "units", units)
-        for name, spec in specs.items():
-            takers = [layer for layer, cls in classes.items() if takes(cls, name)]
-            if takers:
-                with hp.conditional_scope("layer", takers):
-                    found[name] = ask(hp, name, spec)
+    chosen = hp.Choice("layer", list(classes))
+    width = ask(hp, "units", units)
+    for name, spec in specs.items():
+        takers = [layer for layer, cls in classes.items() if takes(cls, name)]
+        if takers:
+            with hp.conditional_scope("layer", takers):
+                found[name] = ask(hp, name, spec)
     if chosen is None:
         return None
     cls = classes[chosen]
-    if of_rule and takes_argument(cls, "rule"):
-        numbers = {n: found[n] for n in of_rule if n in found and not takes_argument(cls, n)}
-        found = {n: v for n, v in found.items() if n not in numbers}
-        found["rule"] = rule(**numbers)
     return cls(width, **{n: v for n, v in found.items() if n in COMMON or takes(cls, n)})
 
 
-def takes_argument(cls, argument):
+def takes(cls, argument):
     return argument in inspect.signature(cls).parameters
 
 
@@ -122,7 +131,7 @@ def layer_classes(layers, has_rule):
     for layer in layers:
         cls = known.get(layer) if isinstance(layer, str) else layer
         is_layer = isinstance(cls, type) and issubclass(cls, keras.layers.RNN)
-        if not is_layer or not takes_argument(cls, "units"):
+        if not is_layer or not takes(cls, "units"):
             raise ValueError(
                 f"`layers` must hold classes of recurrent layers with `units`, or some of "
                 f"{sorted(known)}. Received: {layer!r} among layers={layers!r}"
@@ -139,3 +148,82 @@ def layer_classes(layers, has_rule):
             )
         classes[cls.__name__] = cls
     return classes
+
+
+def ask(hp, name, spec):
+    """Register the hyperparameter `name` and return its value, `None` where it is inactive.
+
+    Args:
+        hp: `keras_tuner.HyperParameters`.
+        name: a key of `HYPERPARAMETERS`.
+        spec: a list of choices, a tuple (low, high), or one value.
+    """
+    hyperparameter, spec = HYPERPARAMETERS[name], checked_spec(name, spec)
+    if isinstance(spec, tuple) and hyperparameter.scale == "logit":
+        name += LOGIT
+        value = hp.Float(name, *(coded(name, end) for end in spec))
+    elif isinstance(spec, tuple):
+        kind = hp.Int if hyperparameter.integer else hp.Float
+        value = kind(name, *spec, sampling=hyperparameter.scale)
+    elif isinstance(spec, list):
+        is_bool = isinstance(spec[0], bool)
+        value = hp.Boolean(name) if is_bool else hp.Choice(name, [coded(name, v) for v in spec])
+    else:
+        value = hp.Fixed(name, coded(name, spec))
+    return None if value is None else layer_value(name, value)
+
+
+def checked_spec(name, spec):
+    """Return what is to be searched, checked: a list, a tuple or one value."""
+    hyperparameter = HYPERPARAMETERS[name]
+    if isinstance(spec, (list, range)):
+        values = [hyperparameter.checked(name, value, searched=True) for value in spec]
+        if not values or len(set(values)) < len(values):
+            raise ValueError(
+                f"`{name}` must be a list of one or more different choices. "
+                f"Received: {name}={spec!r}"
+            )
+        return values if len(values) > 1 else values[0]
+    if not isinstance(spec, tuple):
+        return hyperparameter.checked(name, spec, searched=True)
+    if hyperparameter.scale is None:
+        raise ValueError(
+            f"`{name}` must be one value or a list of choices, it has no intervals. "
+            f"Received: {name}={spec!r}"
+        )
+    if len(spec) != 2 or not all(isinstance(end, Real) for end in spec) or spec[0] >= spec[1]:
+        raise ValueError(
+            f"`{name}` must be an interval (low, high) with low < high, a list of choices or "
+            f"one value. Received: {name}={spec!r}"
+        )
+    low, high = (hyperparameter.checked(name, end, searched=True) for end in spec)
+    if hyperparameter.scale in ("log", "logit") and low <= 0:
+        raise ValueError(
+            f"An interval of `{name}` is searched on a {hyperparameter.scale} scale and must "
+            f"lie above 0. Received: {name}={spec!r}"
+        )
+    return low, high
+
+
+def plain(name):
+    """Return the argument that a hyperparameter stands for: `"a/beta_logit"` is `"beta"`."""
+    return name.rpartition("/")[2].removesuffix(LOGIT)
+
+
+def coded(name, value):
+    """Return the value of a hyperparameter as the search holds it."""
+    hyperparameter = HYPERPARAMETERS.get(plain(name))
+    if value is None and hyperparameter is not None and hyperparameter.optional:
+        return 0 if hyperparameter.integer else 0.0
+    return math.log(value / (1 - value)) if name.endswith(LOGIT) else value
+
+
+def layer_value(name, value):
+    """Return the value of a hyperparameter as a layer takes it: the inverse of `coded`."""
+    hyperparameter = HYPERPARAMETERS.get(plain(name))
+    if value == 0 and hyperparameter is not None and hyperparameter.optional:
+        return None
+    if name.endswith(LOGIT):
+        # Six digits: 0.999, not what the logit and its inverse make of it.
+        return float(f"{1 / (1 + math.exp(-value)):.6g}")
+    return value

@@ -11,23 +11,27 @@ search.json is replaced as a whole: `test_a_damaged_file_of_a_trial_loses_nothin
 
 import contextlib
 import copy
+import hashlib
+import json
+import re
 import shutil
 import uuid
 
+import keras
+import keras_tuner
+import numpy as np
 from keras_tuner.engine.trial import Trial
 
-from keras_momentum_rnn.atomic_files import (
-    locked,
-    read_sealed,
-    remove_abandoned,
-    write_sealed,
-)
-from keras_momentum_rnn.tuning.settings import differences
+from keras_momentum_rnn.atomic_files import locked, read_results, write_json
 
-PROJECT = "trials"
 # What a worker is sent with the space, by which it knows the chief of its search.
 ID = "tuner/search"
 ADVICE = "pass `overwrite=True` to remove it, or choose another."
+# So many differences are named in an error.
+NAMED = 8
+
+
+# The state
 
 
 @contextlib.contextmanager
@@ -35,7 +39,7 @@ def claimed(directory, settings, overwrite):
     """Give the state of the search in `directory`, begun if it is new, and keep others out.
 
     Raises:
-        ValueError: if `directory` holds another search, its search.json is lost, or another
+        ValueError: if `directory` holds another search, its search.json is damaged, or another
             process leads the search.
     """
     directory.mkdir(parents=True, exist_ok=True)
@@ -47,21 +51,14 @@ def claimed(directory, settings, overwrite):
                 "Another process runs the search in `directory`; wait for it, or choose "
                 f"another. Received: directory={str(directory)!r}"
             ) from error
-        yield claim(directory, settings, overwrite)
-
-
-def claim(directory, settings, overwrite):
-    path, project = directory / "search.json", directory / PROJECT
-    if overwrite:
-        path.unlink(missing_ok=True)
-        shutil.rmtree(project, ignore_errors=True)
-    if not path.exists():
-        if any(project.glob("trial_*")):
-            raise ValueError(f"{path} is missing, but trials are there; {ADVICE}")
-        begun = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
-        write_sealed(path, begun)
-    remove_abandoned(directory)
-    return same(directory, settings)
+        path = directory / "search.json"
+        if overwrite:
+            path.unlink(missing_ok=True)
+            shutil.rmtree(directory / "trials", ignore_errors=True)
+        if not path.exists():
+            begun = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
+            write_json(path, begun)
+        yield same(directory, settings)
 
 
 def same(directory, settings):
@@ -86,25 +83,22 @@ def load(directory):
         ValueError: if it is missing or damaged.
     """
     try:
-        stored = read_sealed(directory / "search.json")
+        stored = read_results(directory / "search.json", {})
     except ValueError as error:
         raise ValueError(f"{error}; or {ADVICE}") from error
-    if stored is None:
+    if "settings" not in stored:
         raise ValueError(
-            f"`directory` must be that of a search. Received: directory={str(directory)!r}"
+            "`directory` must hold the search.json of a search, for a worker its chief's; or "
+            f"{ADVICE} Received: directory={str(directory)!r}"
         )
     return stored
 
 
 def save(directory, stored, oracle):
     """Write the state of the search that had the state `stored`."""
-    # All trials have the same space, which is large.
-    trials = [
-        {**trial.get_state(), "hyperparameters": trial.hyperparameters.values}
-        for trial in oracle.trials.values()
-    ]
+    trials = [trial.get_state() for trial in oracle.trials.values()]
     state = {"oracle": oracle.get_state(), "trials": trials}
-    write_sealed(directory / "search.json", {**stored, **state})
+    write_json(directory / "search.json", {**stored, **state})
 
 
 def restore(oracle, stored):
@@ -120,10 +114,86 @@ def restore(oracle, stored):
 
 def trials_of(stored):
     """Return the trials of a stored state, as keras-tuner has them."""
-    trials = []
-    for trial in stored["trials"]:
-        # keras-tuner changes the configuration that it reads.
-        space = copy.deepcopy(stored["oracle"]["hyperparameters"]["space"])
-        config = {"space": space, "values": trial["hyperparameters"]}
-        trials.append(Trial.from_state({**trial, "hyperparameters": config}))
-    return trials
+    # Copies: keras-tuner changes the configuration that it reads.
+    return [Trial.from_state(copy.deepcopy(trial)) for trial in stored["trials"]]
+
+
+# What makes two calls of `tune` the same search: all that their arguments and configs say
+
+
+def settings_of(hypermodel, model, **arguments):
+    """Return what a call must share with the search that it resumes, a dict as of `flat`.
+
+    Args:
+        hypermodel: that of `tune`.
+        model: what it builds of the default hyperparameters.
+        **arguments: of `tune` and of `fit`.
+    """
+    of_model = {"class": name_of(model), "weights": [list(w.shape) for w in model.weights]}
+    with contextlib.suppress(Exception):  # a model of one's own may have no config
+        of_model = {"layers": model.get_config(), "compile": model.get_compile_config()}
+    config = hypermodel.get_config() if hasattr(hypermodel, "get_config") else {}
+    versions = {"backend": keras.config.backend(), "keras_tuner": keras_tuner.__version__}
+    settings = {**arguments, "model": of_model, "hypermodel": config, **versions}
+    return json.loads(json.dumps(flat(settings)))
+
+
+def flat(value, path=""):
+    """Return what can be compared of a value: a dict from paths to numbers and texts."""
+    if isinstance(value, (list, tuple)):
+        value = dict(enumerate(value))
+    elif not isinstance(value, (dict, bool, int, float, str, type(None))):
+        value = described(value)
+    if isinstance(value, dict) and value.get("class_name") == "__lambda__":
+        value = "lambda"  # its code is no config
+    if isinstance(value, dict):
+        parts = [flat(inner, f"{path}/{name}") for name, inner in value.items()]
+        return {name: leaf for part in parts for name, leaf in part.items()}
+    if isinstance(value, str):
+        # Keras counts the layers of a process: "dense_3" is "dense" in the next.
+        value = re.sub(r"_\d+$", "", value)
+    return {} if value is None else {path.strip("/"): value}
+
+
+def described(value):
+    """Return what can be compared of an object, a text or a dict.
+
+    Arrays have a digest, Keras's objects a config, callbacks their numbers. Of a function, a
+    dataset, a generator or another object nothing is known but its name or its class.
+    """
+    if keras.ops.is_tensor(value) or hasattr(value, "__array__"):
+        return digest(np.asarray(keras.ops.convert_to_numpy(value)))
+    if isinstance(value, keras_tuner.Objective):
+        return {"name": value.name, "direction": value.direction}
+    if isinstance(value, keras.callbacks.Callback):
+        numbers = {n: v for n, v in vars(value).items() if isinstance(v, (bool, int, float))}
+        return {"class": name_of(value), **numbers}
+    if hasattr(value, "get_config") and not isinstance(value, type):
+        return {"class": name_of(value), **value.get_config()}
+    return name_of(value)
+
+
+def name_of(value):
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def digest(array):
+    """Return type, shape and a digest of the values, which those of objects have not."""
+    total = hashlib.blake2b(digest_size=8)
+    if not array.dtype.hasobject:
+        array = np.ascontiguousarray(array)
+        total.update(array.reshape(-1).view(np.uint8))  # no copy of large data
+    return f"{array.dtype} {array.shape} {total.hexdigest()}"
+
+
+def differences(there, now):
+    """Return lines that name the differences between two settings, if any."""
+    pairs = {name: (there.get(name), now.get(name)) for name in {**there, **now}}
+    lines = [
+        f"\n  {name}: {'nothing' if a is None else repr(a)} there, "
+        f"{'nothing' if b is None else repr(b)} now"
+        for name, (a, b) in pairs.items()
+        if repr(a) != repr(b)
+    ]
+    return [*lines[:NAMED], "\n  ..."] if len(lines) > NAMED else lines

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from rich import print
 
-from keras_momentum_rnn.atomic_files import differences, read_results, write_json
 from papers.command_line import documented_parser, folder, new_folder, positive, run_example
 from papers.experiments.results_file import surroundings
+from papers.files import differences, read_results, write_json
 from papers.sequences.layers import CLIPNORM, CONTESTANTS, RATES
 from papers.sequences.new_sets import PARTS, SETS, load
 from papers.sequences.training import searched, trained

@@ -68,7 +68,7 @@ def parse(argv):
     parser = documented_parser(__doc__)
     rates = list(sutskever2013.LEARNING_RATES)
     add = parser.add_argument
-    add("tasks", nargs="+", choices=list(sutskever2013.ERRORS), help="what to learn")
+    add("tasks", nargs="+", choices=list(sutskever2013.LENGTHS), help="what to learn")
     add("--layers", nargs="+", choices=list(ready_layers()), default=["SimpleRNN"],
         help="what to train")  # fmt: skip
     add("--beside", nargs="+", choices=list(ready_layers()), default=[],

@@ -87,7 +87,7 @@ def table5(results):
     found = {
         tuple(name.split()): of_layer(results["runs"], name) for name in layers(results["runs"])
     }
-    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[settings["task"]]))
+    paper = sutskever2013.errors_of(settings["task"])
     run = dict.fromkeys(column for _, column in found)
     columns = [*(c for c in paper if c in run), *(c for c in run if c not in paper)]
     cells = []

@@ -119,7 +119,7 @@ def marked_values(variant, steps, target, centered, samples, held_out, seed):
         "build": sequence_model((steps, 2), 1),
     }
     if variant == "sutskever":
-        parts["new_metrics"] = lambda: [ErrorAbove(TOLERANCE)]
+        parts["new_metrics"] = lambda: [error_above(TOLERANCE)]
         parts["metric"] = "zero_one_loss"
         parts["chance"] = {**parts["chance"], "zero_one_loss": 1 - hits}
     return parts
@@ -160,24 +160,13 @@ MOMENTS = {
 }
 
 
-@keras.saving.register_keras_serializable(package="keras_momentum_rnn")
-class ErrorAbove(keras.metrics.MeanMetricWrapper):
-    """Compute the share of predictions that miss their target by more than a tolerance.
-
-    Args:
-        tolerance: float.
-        name: str. Defaults to `"zero_one_loss"`.
-        dtype: as of any Keras metric.
-    """
-
-    def __init__(self, tolerance, name="zero_one_loss", dtype=None):
-        super().__init__(errors_above, name, dtype, tolerance=tolerance)
-        self.tolerance = tolerance
-
-    def get_config(self):
-        return {"tolerance": self.tolerance, "name": self.name, "dtype": self.dtype}
+def error_above(tolerance):
+    """Return the metric of the share of predictions that miss by more than a tolerance."""
+    mean = keras.metrics.MeanMetricWrapper
+    return mean(errors_above, name="zero_one_loss", tolerance=tolerance)
 
 
+@keras.saving.register_keras_serializable(package="papers")
 def errors_above(y_true, y_pred, tolerance):
     """Return 1 where the last axis has an error above the tolerance, else 0."""
     y_pred = keras.ops.convert_to_tensor(y_pred)

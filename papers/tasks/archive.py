@@ -9,7 +9,6 @@ import numpy as np
 
 from papers.checks import checked_choice
 from papers.tasks.files import existing_folder
-from papers.tasks.series import SERIES, forecast, not_zero
 from papers.tasks.task import Split, generator, sequence_model
 
 # Packages that have sets in their folder datasets/data.
@@ -24,18 +23,13 @@ def archive(
     folder: Path | str | None = None,
     standardise: str | None = "training",
     validation: float = 0.25,
-    window: int = 24,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """A classification or regression set of the UCR and UEA archives, or a series to forecast.
+    """A classification or regression set of the UCR and UEA archives.
 
     aeon reads it. The archive's own test set is for test. A share of its training set, drawn by
     class, is for validation. Shorter sequences are padded, and steps with a missing value
     are masked: the model then begins with a `keras.layers.Masking`.
-
-    For a series (`"sunspots"`, `"co2"` or `"elnino"` of statsmodels, `"airline"` of aeon) the
-    task is to predict the value after each window. The last fifth of the series is for test,
-    and the last share of the rest for validation.
 
     Args:
         name: str, such as `"GunPoint"`. aeon has some small sets inside it, sktime PLAID.
@@ -45,8 +39,7 @@ def archive(
             training samples; `"sample"`: over each sequence on its own; None: values as in the
             files.
         validation: float, the share of the training set that is for validation.
-        window: int, the steps of a series from which the next value is predicted.
-        seed: int, of what is chosen for validation. A series is cut in time, not by chance.
+        seed: int, of what is chosen for validation.
 
     Raises:
         FileNotFoundError: if there is no such set, with a list of the available ones.
@@ -67,15 +60,6 @@ def archive(
     checked_choice("standardise", standardise, STANDARDISE)
     if not 0 < validation < 1:
         raise ValueError(f"`validation` must be a share in (0, 1). Received: {validation=}")
-    if folder is None and name in SERIES:
-        splits, before = forecast(name, window, standardise, validation)
-        shape = (window, 1)
-        return {
-            "input_shape": shape,
-            **splits,
-            **regression(before, "the value before as the next one"),
-            "build": sequence_model(shape, 1),
-        }
     return labelled(*read(name, folder), standardise, validation, seed)
 
 
@@ -149,7 +133,14 @@ def scored(splits, classes):
     if classes is not None:
         return classification(splits, len(classes))
     chance = np.mean((splits["test"].y - splits["train"].y.mean()) ** 2)
-    return regression(chance, "the mean of the training targets, whatever the sequence")
+    return {
+        "loss": keras.losses.MeanSquaredError(),
+        "new_metrics": list,
+        "metric": "loss",
+        "larger_is_better": False,
+        "chance": {"loss": float(chance)},
+        "chance_means": "the mean of the training targets, whatever the sequence",
+    }
 
 
 def classification(splits, classes):
@@ -166,18 +157,6 @@ def classification(splits, classes):
             "loss": float(-np.log(shares[test]).mean()),
         },
         "chance_means": "the classes as often as in training, the most frequent one as answer",
-    }
-
-
-def regression(chance, meaning):
-    """Return how numbers are scored, as arguments of `Task`."""
-    return {
-        "loss": keras.losses.MeanSquaredError(),
-        "new_metrics": list,
-        "metric": "loss",
-        "larger_is_better": False,
-        "chance": {"loss": float(chance)},
-        "chance_means": meaning,
     }
 
 
@@ -213,8 +192,8 @@ def read(name, folder=None):
         where = "inside aeon and sktime" if folder is None else f"in {str(folder)!r}"
         raise FileNotFoundError(
             f"`name` must be a set with NAME_TRAIN.ts and NAME_TEST.ts {where}: "
-            f"{', '.join(found) or 'there are none'}; or a series of {list(SERIES)}. With "
-            f"`folder` those of a folder of yours are read. Received: name={name!r}"
+            f"{', '.join(found) or 'there are none'}. With `folder` those of a folder of yours "
+            f"are read. Received: name={name!r}"
         )
     from aeon.datasets import load_from_ts_file
 
@@ -270,6 +249,11 @@ def chosen(labels, share, by_class, rng):
 def of_training(x):
     """Return mean and deviation of each channel over samples and steps."""
     return np.nanmean(x, axis=(0, 1)), not_zero(np.nanstd(x, axis=(0, 1)))
+
+
+def not_zero(deviation):
+    """Return deviations, 1 in place of those of constants."""
+    return np.where(deviation > 1e-8, deviation, 1.0)
 
 
 def standardised(x, how, statistics):

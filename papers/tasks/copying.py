@@ -164,7 +164,7 @@ def recall_task(symbols, length, middle, outputs, one_hot, drawing):
         "input_shape": shape,
         "return_sequences": True,
         "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        "new_metrics": lambda: [WrongSymbols(length)],
+        "new_metrics": lambda: [mean_wrong_symbols(length)],
         "metric": "loss",
         "larger_is_better": False,
         "chance": {
@@ -176,24 +176,13 @@ def recall_task(symbols, length, middle, outputs, one_hot, drawing):
     }
 
 
-@keras.saving.register_keras_serializable(package="keras_momentum_rnn")
-class WrongSymbols(keras.metrics.MeanMetricWrapper):
-    """Compute the mean number of wrong symbols at the end of each sequence.
-
-    Args:
-        length: int, how many steps count, from the end.
-        name: str. Defaults to `"wrong_symbols"`.
-        dtype: as of any Keras metric.
-    """
-
-    def __init__(self, length, name="wrong_symbols", dtype=None):
-        super().__init__(wrong_symbols, name, dtype, length=length)
-        self.length = length
-
-    def get_config(self):
-        return {"length": self.length, "name": self.name, "dtype": self.dtype}
+def mean_wrong_symbols(length):
+    """Return the metric of the mean number of wrong symbols in so many steps at the end."""
+    mean = keras.metrics.MeanMetricWrapper
+    return mean(wrong_symbols, name="wrong_symbols", length=length)
 
 
+@keras.saving.register_keras_serializable(package="papers")
 def wrong_symbols(y_true, y_pred, length):
     """Return for each sequence how many of its last symbols are not the likeliest class."""
     said = keras.ops.argmax(y_pred[:, -length:], axis=-1)

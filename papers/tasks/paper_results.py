@@ -1,14 +1,39 @@
-"""The papers' results, to compare with yours."""
+"""The tables of the papers, which are files in `published`, and their results among them.
 
+nguyen2020_training.csv         Table 6, the sizes of appendix A, the clipping of the text
+nguyen2020_rules.csv            Tables 7 to 10, what the rules add; without units for all sizes
+mohamed2018.csv                 Table 2 and its note; batch size, epochs and their updates, and
+                                cuts of the learning rate are those of the code
+sutskever2013_autoencoders.csv  Table 1
+results.csv                     what they report of each layer; accuracies are shares
+"""
+
+import ast
+import contextlib
+import csv
+import functools
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from papers.tasks import mohamed2018, nguyen2020, sutskever2013
+FOLDER = Path(__file__).parent / "published"
 
-PAPERS = {
-    nguyen2020: "Nguyen et al. (2020)",
-    mohamed2018: "Mohamed and Claudel (2018)",
-    sutskever2013: "Sutskever et al. (2013)",
-}
+
+@functools.cache
+def table(name: str) -> list[dict[str, Any]]:
+    """Return the rows of a table, dicts without empty cells; a stack of layers has a tuple."""
+    with open(FOLDER / f"{name}.csv", newline="", encoding="utf-8") as file:
+        return [
+            {column: value_of(cell) for column, cell in row.items() if cell}
+            for row in csv.DictReader(file)
+        ]
+
+
+def value_of(cell):
+    """Return the number or tuple that a cell holds, or else its text."""
+    with contextlib.suppress(ValueError, SyntaxError):
+        return ast.literal_eval(cell)
+    return cell
 
 
 @dataclass(frozen=True)
@@ -17,17 +42,17 @@ class Published:
 
     Attributes:
         value: float, accuracies as a share.
-        spread: float, its standard deviation over seeds, or None.
         units: int, or a tuple for a stack of layers.
-        what: what was measured, where it is not the task's score on its test set.
         source: paper and table.
+        spread: float, its standard deviation over seeds, or None.
+        what: what was measured, where it is not the task's score on its test set.
     """
 
     value: float
-    spread: float | None
     units: int | tuple
-    what: str
     source: str
+    spread: float | None = None
+    what: str = ""
 
 
 def published(task: str, layer: str, variant: str | None = None) -> list[Published]:
@@ -36,7 +61,8 @@ def published(task: str, layer: str, variant: str | None = None) -> list[Publish
     Args:
         task: name of a task, as `tasks.load` takes it. `"speech"` has those of TIMIT.
         layer: name of a layer.
-        variant: the form of the adding and copying tasks, as `tasks.load` takes it.
+        variant: the form of the adding and copying tasks, as `tasks.load` takes it; None for
+            all of them.
 
     Example:
 
@@ -50,53 +76,9 @@ def published(task: str, layer: str, variant: str | None = None) -> list[Publish
     Claudel (2018), Table 1, where the numbers of Penn Treebank are of its validation text;
     Sutskever et al. (2013), Table 5.
     """
-    if variant == "sutskever" or task in ("multiplication", "memory5", "memory20"):
-        return of_sutskever(task, layer)
-    found = [] if variant == "mcrm" else of_nguyen(task, layer)
-    return found + ([] if variant == "momentumrnn" else of_mohamed(task, layer))
-
-
-def of_nguyen(task, layer):
-    paper, found = PAPERS[nguyen2020], []
-    for (name, units, of_layer), (table, mean, spread) in nguyen2020.ACCURACIES.items():
-        if (name, of_layer) == (task, layer):
-            spread = None if spread is None else round(spread / 100, 6)
-            value = round(mean / 100, 6)
-            found.append(Published(value, spread, units, "", f"{paper}, {table}"))
-    if task == "speech":
-        for (units, of_layer), (table, mean, spread) in nguyen2020.SPEECH_ERRORS.items():
-            if of_layer == layer:
-                found.append(Published(mean, spread, units, "TIMIT", f"{paper}, {table}"))
-    if task == "words" and layer in nguyen2020.PERPLEXITIES:
-        (units,) = nguyen2020.LSTM_UNITS["words"]
-        table, mean, spread = nguyen2020.PERPLEXITIES[layer]
-        found.append(Published(mean, spread, units, "Penn Treebank", f"{paper}, {table}"))
-    for (name, units, of_layer), (table, mean, _) in nguyen2020.TRAINING_LOSSES.items():
-        if (name, of_layer) == (task, layer):
-            found.append(Published(mean, None, units, "training loss", f"{paper}, {table}"))
-    return found
-
-
-def of_mohamed(task, layer):
-    if task not in mohamed2018.RESULTS or layer not in mohamed2018.LAYERS:
-        return []
-    index = mohamed2018.LAYERS.index(layer)
-    value, units = mohamed2018.RESULTS[task][index], mohamed2018.UNITS[task][index]
-    value = round(value / 100, 6) if task == "mnist" else value
-    what = "validation text of Penn Treebank" if task in mohamed2018.VALIDATION else ""
-    return [Published(value, None, units, what, f"{PAPERS[mohamed2018]}, Table 1")]
-
-
-def of_sutskever(task, layer):
-    if layer != "SimpleRNN" or task not in sutskever2013.ERRORS:
-        return []
     return [
-        Published(
-            value,
-            None,
-            sutskever2013.UNITS,
-            column if column == "biases" else f"optimizer's momentum {column}",
-            f"{PAPERS[sutskever2013]}, Table 5",
-        )
-        for column, value in zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[task], strict=True)
+        Published(**{name: row[name] for name in row.keys() - {"task", "layer", "variant"}})
+        for row in table("results")
+        if (row["task"], row["layer"]) == (task, layer)
+        and variant in (None, row.get("variant", variant))
     ]

@@ -5,27 +5,41 @@ import math
 from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.initializers import ForgetGateBias
 from papers import initializers
-from papers.tasks import mohamed2018, nguyen2020, sutskever2013
+from papers.tasks import sutskever2013
+from papers.tasks.paper_results import table
 from papers.tasks.recipe import Recipe
 
 # Tasks whose read-out takes h at every step.
 SEQUENCES = ("timit", "copying", "words", "characters", "memory5", "memory20")
-COPYING_BLANKS = (1000, 2000)
+RULE_NUMBERS = ("restart_period", "momentum", "step_size", "beta")
 
 
-def lstm_recipes():
-    """Yield LSTM and its variants of Nguyen et al. (2020)."""
-    for name, (table, by_task) in nguyen2020.LSTM_NUMBERS.items():
-        for task, numbers in by_task.items():
-            lengths = COPYING_BLANKS if task == "copying" else (None,)
-            for units in nguyen2020.LSTM_UNITS[task]:
-                for length in lengths:
-                    chosen = numbers.get(length or units, numbers)
-                    yield lstm_recipe(task, name, units, length, table, chosen)
+def recipes_of_nguyen():
+    """Yield LSTM, DTRIV and their variants of Nguyen et al. (2020)."""
+    recipe_of = {"LSTM": lstm_recipe, "DTRIV": dtriv_recipe}
+    for row in table("nguyen2020_rules"):
+        numbers = {name: row[name] for name in RULE_NUMBERS if name in row}
+        for training in table("nguyen2020_training"):
+            of_family = row["layer"].endswith(training["family"])
+            of_size = row.get("units", training["units"]) == training["units"]
+            if of_family and of_size and row["task"] == training["task"]:
+                yield recipe_of[training["family"]](row, numbers, training)
 
 
-def lstm_recipe(task, name, units, length, table, numbers):
-    optimizer, rate, batch_size, epochs = nguyen2020.LSTM_TRAINING[task]
+def common(row, training):
+    """Return the arguments of a recipe of Nguyen et al. (2020) that all layers share."""
+    names = ("units", "optimizer_name", "learning_rate", "batch_size", "epochs")
+    return {
+        "task": row["task"],
+        "layer_name": row["layer"],
+        **{name: training[name] for name in names},
+        "clipnorm": training.get("clipnorm"),
+        "source": ", ".join(dict.fromkeys(["Nguyen et al. (2020)", row["table"], "Table 6"])),
+    }
+
+
+def lstm_recipe(row, numbers, training):
+    task, name = row["task"], row["layer"]
     pixels, generated = task in ("mnist", "pmnist"), task in ("adding", "copying")
     follows = "the text" if pixels else "the text, which names clipping for pixels alone"
     if task == "timit":
@@ -45,31 +59,23 @@ def lstm_recipe(task, name, units, length, table, numbers):
         follows += "; the code's epsilon, 1e-16 (text: 1e-8)"
         numbers = {**numbers, "epsilon": 1e-16}
     return Recipe(
-        task=task,
-        options=task_options(task, length),
-        layer_name=name,
-        units=units,
+        **common(row, training),
+        options=task_options(task, row.get("blanks")),
         arguments={
             **numbers,
             **initial_weights(task, name),
             "return_sequences": task in SEQUENCES,
         },
-        optimizer_name=optimizer,
-        learning_rate=rate,
         optimizer_arguments={"RMSprop": {"rho": 0.9}, "SGD": {"weight_decay": 1.2e-6}},
-        clipnorm=1.0 if pixels else 0.25 if task == "words" else None,
-        batch_size=batch_size,
-        epochs=epochs,
         updates_per_epoch=1 if generated else None,
-        source=cited("Nguyen et al. (2020)", table, "Table 6"),
         follows=follows,
     )
 
 
-def task_options(task, length):
+def task_options(task, blanks):
     """Return the options of the paper's form of a task."""
     if task == "copying":
-        return {"variant": "momentumrnn", "blanks": length}
+        return {"variant": "momentumrnn", "blanks": blanks}
     return {"variant": "momentumrnn", "steps": 750} if task == "adding" else {}
 
 
@@ -110,65 +116,41 @@ def forget_gate(task, name):
     return f"; two biases, as in the released cells, each with the forget gate at {value}"
 
 
-def cited(paper, *tables):
-    return ", ".join([paper, *dict.fromkeys(tables)])
-
-
-def dtriv_recipes():
-    """Yield DTRIV and its variants of Nguyen et al. (2020)."""
-    for (task, units, layer), (table, numbers) in nguyen2020.DTRIV_NUMBERS.items():
-        rebase_every, rate, recurrent_rate = nguyen2020.DTRIV_TRAINING[task, units]
-        speech = task == "timit"
-        initializer = "HenaffSkew" if speech else "CayleySkew"
-        arguments = {
-            **numbers,
-            "rebase_every": rebase_every,
-            "recurrent_initializer": f"keras_momentum_rnn>{initializer}",
-            "return_sequences": task in SEQUENCES,
-        }
-        if not speech:
-            arguments["recurrent_lr_multiplier"] = recurrent_rate / rate
-        yield Recipe(
-            task=task,
-            layer_name=layer,
-            units=units,
-            arguments=arguments,
-            optimizer_name="Adam" if speech else "RMSprop",
-            learning_rate=rate,
-            # PyTorch's default, with which the tables were made.
-            optimizer_arguments={"RMSprop": {"rho": 0.99}},
-            recurrent_optimizer_name="RMSprop",
-            recurrent_learning_rate=recurrent_rate,
-            clipnorm=None if speech else 1.0,
-            batch_size=128,
-            epochs=700 if speech else 150,
-            source=cited("Nguyen et al. (2020)", table, "Table 6"),
-            follows="the text; RMSprop's decay, which it leaves out, is the code's, 0.99",
-        )
+def dtriv_recipe(row, numbers, training):
+    speech = row["task"] == "timit"
+    rate, recurrent_rate = training["learning_rate"], training["recurrent_learning_rate"]
+    initializer = "HenaffSkew" if speech else "CayleySkew"
+    arguments = {
+        **numbers,
+        "rebase_every": training.get("rebase_every"),
+        "recurrent_initializer": f"keras_momentum_rnn>{initializer}",
+        "return_sequences": row["task"] in SEQUENCES,
+    }
+    if not speech:
+        arguments["recurrent_lr_multiplier"] = recurrent_rate / rate
+    return Recipe(
+        **common(row, training),
+        arguments=arguments,
+        # PyTorch's default, with which the tables were made.
+        optimizer_arguments={"RMSprop": {"rho": 0.99}},
+        recurrent_optimizer_name="RMSprop",
+        recurrent_learning_rate=recurrent_rate,
+        follows="the text; RMSprop's decay, which it leaves out, is the code's, 0.99",
+    )
 
 
 def nested_recipes():
     """Yield the five layers of Mohamed and Claudel (2018)."""
-    for task, sizes in mohamed2018.UNITS.items():
-        optimizer, rate, clipnorm, batch_size, epochs, updates = mohamed2018.TRAINING[task]
-        for name, units in zip(mohamed2018.LAYERS, sizes, strict=True):
-            common = {"learning_rate": rate, "clipnorm": clipnorm}
-            yield Recipe(
-                task=task,
-                options=nested_options(task),
-                layer_name=name,
-                units=units,
-                arguments={"return_sequences": task in SEQUENCES},
-                optimizer_name=optimizer,
-                optimizer_arguments={"RMSprop": {"rho": 0.99}},
-                batch_size=batch_size,
-                epochs=epochs,
-                updates_per_epoch=updates,
-                rate_cut=mohamed2018.RATE_CUTS.get(task),
-                source="Mohamed and Claudel (2018), Table 2",
-                follows=nested_follows(task, name),
-                **{**common, **mohamed2018.EXCEPTIONS.get((task, name), {})},
-            )
+    for row in table("mohamed2018"):
+        task, name = row["task"], row["layer_name"]
+        yield Recipe(
+            **row,
+            options=nested_options(task),
+            arguments={"return_sequences": task in SEQUENCES},
+            optimizer_arguments={"RMSprop": {"rho": 0.99}},
+            source="Mohamed and Claudel (2018), Table 2",
+            follows=nested_follows(task, name),
+        )
 
 
 def nested_options(task):
@@ -264,4 +246,4 @@ def configured(name, **config):
 WARM_MOMENTUM = optimizers.schedules.WarmConstant(
     0.995, warm_momentum=sutskever2013.WARM_UP[1], warm_steps=sutskever2013.WARM_UP[0]
 )
-RECIPES = (*lstm_recipes(), *dtriv_recipes(), *nested_recipes(), *plain_recipes())
+RECIPES = (*recipes_of_nguyen(), *nested_recipes(), *plain_recipes())

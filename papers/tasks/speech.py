@@ -46,7 +46,7 @@ def speech(
 
     Args:
         folder: a directory, searched with all its folders for wav files, of any encoding and
-            rate that libsndfile reads, NIST SPHERE too.
+            rate that libsndfile reads.
         speaker: regular expression, whose first group in the path of a file within `folder`,
             with slashes, is its speaker; None for the name of the file's folder. For the
             Free Spoken Digit Dataset, `{digit}_{speaker}_{index}.wav`: `r"_(.+)_"`.

@@ -1,12 +1,44 @@
 """The task `archive`: sets of `.ts` files, read by aeon, with masks, classes and numbers."""
 
+from importlib.util import find_spec
+
 import keras
 import numpy as np
 import pytest
-from ts_files import needs_aeon, write
 
 from papers import tasks
-from papers.tasks import archive, series
+from papers.tasks import archive
+
+needs_aeon = pytest.mark.skipif(not find_spec("aeon"), reason="aeon reads .ts files")
+
+HEADER = """@problemName Tiny
+@timeStamps false
+@missing {missing}
+@univariate {univariate}
+@dimensions {channels}
+@equalLength {equal}
+{label}
+@data
+"""
+
+
+def write(folder, part, samples, label, name="Tiny"):
+    """Write a .ts file of (list of channels, label) pairs."""
+    channels = len(samples[0][0])
+    lengths = {len(sample[0]) for sample, _ in samples}
+    lines = [
+        ":".join([",".join(map(str, channel)) for channel in sample] + [str(target)])
+        for sample, target in samples
+    ]
+    text = HEADER.format(
+        missing="true" if "?" in "".join(lines) else "false",
+        univariate="true" if channels == 1 else "false",
+        channels=channels,
+        equal="true" if len(lengths) == 1 else "false",
+        label=label,
+    )
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}_{part}.ts").write_text(text + "\n".join(lines) + "\n")
 
 
 @pytest.fixture
@@ -188,65 +220,6 @@ def test_what_no_layer_can_learn_is_refused():
         labelled(series, ["a"] * 6, ["a"])
 
 
-# Series
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """A series of 0 to 99 in place of the sunspots."""
-    read = lambda: np.arange(100)  # noqa: E731
-    monkeypatch.setitem(series.SERIES, "sunspots", read)
-
-
-def test_windows_tell_the_next_value_and_never_look_ahead(counted):
-    given = {"name": "sunspots", "window": 5, "validation": 0.25}
-    task = tasks.load("archive", **given, standardise=None)
-    parts = [task.train, task.validation, task.test]
-    for part in parts:
-        np.testing.assert_array_equal(part.x[:, -1] + 1, part.y)
-        np.testing.assert_array_equal(np.diff(part.x[..., 0], axis=1), 1)
-    # Every value but the first window's is asked for once, in the order of time.
-    asked = np.concatenate([part.y.ravel() for part in parts])
-    np.testing.assert_array_equal(asked, np.arange(5, 100))
-    assert [len(part) for part in parts] == [55, 20, 20]
-    assert task.chance == {"loss": 1.0} and task.metric == "loss"
-    assert task.model(keras.layers.GRU(2)).input_shape == (None, 5, 1)
-
-
-def test_series_are_standardised_by_their_training_part(counted):
-    given = {"name": "sunspots", "window": 5}
-    task = tasks.load("archive", **given)
-    assert task.train.y.mean() == pytest.approx(0, abs=1e-6)
-    assert task.train.y.std() == pytest.approx(1)
-    spread = np.arange(5, 60).std()
-    assert task.chance["loss"] == pytest.approx(1 / spread**2)
-    np.testing.assert_allclose(np.diff(task.test.x[..., 0]), 1 / spread, rtol=1e-4)
-    sample = tasks.load("archive", **given, standardise="sample")
-    np.testing.assert_allclose(sample.test.x.std(axis=1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(sample.test.y, task.test.y)
-
-
-def test_a_window_as_long_as_the_series_is_refused(counted):
-    with pytest.raises(ValueError, match=r"`window`.*at most 25"):
-        tasks.load("archive", name="sunspots", window=26)
-
-
-@pytest.mark.parametrize("name", series.SERIES)
-def test_series_of_packages_have_no_gaps(name):
-    pytest.importorskip("aeon" if name == "airline" else "statsmodels")
-    task = tasks.load("archive", name=name)
-    for part in (task.train, task.validation, task.test):
-        assert len(part) > 10 and np.isfinite(part.x).all() and np.isfinite(part.y).all()
-
-
 def test_a_set_without_a_sample_to_spare_is_refused():
     with pytest.raises(ValueError, match="each class has one"):
         archive.chosen(["a", "b", "c"], 0.25, True, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("share", [1e-6, 0.25, 0.999999])
-def test_each_part_of_a_series_has_targets(share):
-    parts = series.windows(np.arange(60.0), 4, share)
-    counts = {name: len(y) for name, (_, y) in parts.items()}
-    assert counts["train"] >= 2 and counts["validation"] >= 1
-    assert sum(counts.values()) == 56

@@ -146,9 +146,3 @@ def test_the_report_has_the_papers_numbers():
     assert "| NAG | 0.999 | 0.01 | 0.5 | 0.9 | 0.25 | 16 (Table 3) |" in report
     assert "| SGD | 0 | 0.01 | 1 | - | - | 0.48 |" in report
     assert "to no more than 0.99875." in report and "A note." in report
-
-
-def test_a_momentum_of_1_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        autoencoders.parse(["--momenta", "0.9", "1"])
-    assert "must lie in (0, 1). Received: [0.9, 1.0]" in capsys.readouterr().err

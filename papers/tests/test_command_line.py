@@ -19,12 +19,6 @@ from papers.command_line import (
 PAPERS = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("path", sorted(PAPERS.glob("*.py")), ids=lambda path: path.stem)
-def test_a_module_with_a_command_line_runs_as_a_script(path):
-    text = path.read_text(encoding="utf-8")
-    assert ("def main(" in text) == ('if __name__ == "__main__":' in text)
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [

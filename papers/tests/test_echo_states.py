@@ -9,52 +9,34 @@ from harness import array
 
 from papers.initializers import EchoState, SparseUnits
 
-SHAPES = {EchoState: (20, 20), SparseUnits: (30, 12)}
-
-
-@pytest.mark.parametrize(("initializer", "shape"), SHAPES.items(), ids=lambda v: str(v))
-def test_initializers_are_saved_with_their_seed(initializer, shape):
-    one, other = (array(initializer(seed=s)(shape)) for s in (1, 2))
-    assert one.shape == shape and np.abs(one - other).max() > 0.1
-    again = keras.initializers.get(keras.initializers.serialize(initializer(seed=1)))
-    np.testing.assert_array_equal(array(again(shape)), one)
-
 
 @pytest.mark.parametrize(
     "initializer", [EchoState(3, 0.7, seed=4), SparseUnits(3, 0.7, 0.2, seed=4)]
 )
-def test_config_has_every_argument(initializer):
+def test_every_argument_and_the_seed_are_saved(initializer):
     config = initializer.get_config()
-    values = dict(zip(inspect.signature(type(initializer)).parameters, [3, 0.7, 0.2, 4]))
-    values["seed"] = 4
-    assert config == values
-    again = type(initializer).from_config(config)
-    np.testing.assert_array_equal(array(again((6, 6))), array(initializer((6, 6))))
+    arguments = inspect.signature(type(initializer)).parameters
+    assert config == {**dict(zip(arguments, [3, 0.7, 0.2])), "seed": 4}
+    again = keras.initializers.get(keras.initializers.serialize(initializer))
+    kernel = array(initializer((20, 20)))
+    np.testing.assert_array_equal(array(again((20, 20))), kernel)
+    other = type(initializer).from_config({**config, "seed": 5})
+    assert np.abs(array(other((20, 20))) - kernel).max() > 0.1
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.1])
-@pytest.mark.parametrize("units", [1, 14, 16, 100])
-def test_spectral_radius_and_inputs_of_an_echo_state(units, radius):
-    kernel = array(EchoState(spectral_radius=radius, seed=units)((units, units)))
+@pytest.mark.parametrize(("units", "fan_in"), [(1, 15), (7, 1), (7, 2), (14, 15), (100, 15)])
+def test_spectral_radius_and_inputs_of_an_echo_state(units, fan_in, radius):
+    kernel = array(EchoState(fan_in, radius, seed=units)((units, units)))
     eigenvalues = np.linalg.eigvals(kernel.astype("float64"))
-    assert np.abs(eigenvalues).max() == pytest.approx(radius, rel=1e-5)
-    np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(units, 15))
+    assert np.abs(eigenvalues).max() == pytest.approx(radius, rel=1e-3)
+    np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(units, fan_in))
 
 
-@pytest.mark.parametrize("fan_in", [1, 2])
-def test_echo_states_of_few_inputs_have_their_radius(fan_in):
-    for seed in range(10):
-        kernel = array(EchoState(fan_in, seed=seed)((7, 7)))
-        np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), fan_in)
-        assert np.abs(np.linalg.eigvals(kernel)).max() == pytest.approx(1.1, rel=1e-3)
-
-
-@pytest.mark.parametrize("inputs", [14, 784])
-def test_connections_of_sparse_units(inputs):
-    kernel = array(SparseUnits(seed=1)((inputs, 40)))
-    np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(inputs, 15))
-    kernel = array(SparseUnits(connections=3, seed=1)((inputs, 40)))
-    np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(inputs, 3))
+@pytest.mark.parametrize(("inputs", "connections"), [(14, 15), (784, 15), (784, 3)])
+def test_connections_of_sparse_units(inputs, connections):
+    kernel = array(SparseUnits(connections, seed=1)((inputs, 40)))
+    np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(inputs, connections))
 
 
 @pytest.fixture
@@ -86,14 +68,14 @@ def test_an_echo_state_is_a_scaled_normal_matrix(stats):
 @pytest.mark.parametrize(
     ("create", "message"),
     [
-        (lambda: EchoState(fan_in=0), "`fan_in` must be a positive integer"),
-        (lambda: EchoState(spectral_radius=0), r"`spectral_radius` must be a number in \(0, "),
-        (lambda: SparseUnits(connections=1.5), "`connections` must be a positive integer"),
-        (lambda: SparseUnits(stddev=-1), r"`stddev` must be a number in \(0, "),
-        (lambda: SparseUnits(scale=0), r"`scale` must be a number in \(0, "),
+        (lambda: EchoState(fan_in=0), "`fan_in` must be an integer of at least 1"),
+        (lambda: EchoState(spectral_radius=0), "`spectral_radius` must be a number above 0"),
+        (
+            lambda: SparseUnits(connections=1.5),
+            "`connections` must be an integer of at least 1",
+        ),
+        (lambda: SparseUnits(stddev=-1), "`stddev` must be a number above 0"),
         (lambda: EchoState()((4, 5)), r"`shape` must be \(units, units\)"),
-        (lambda: EchoState()((0, 0)), r"`shape` must be \(units, units\)"),
-        (lambda: EchoState()((4,)), r"`shape` must be \(units, units\)"),
         (lambda: SparseUnits()((4,)), r"`shape` must be \(inputs, units\)"),
     ],
 )

@@ -197,13 +197,6 @@ def quick(run, *rest):
     run["test"] = {"loss": 1.0, "zero_one_loss": 1.0}
 
 
-# Whether runs of a test are trained, or told by `told_epoch`.
-TOLD_OR_TRAINED = [
-    pytest.param(False, id="told"),
-    pytest.param(True, marks=pytest.mark.slow, id="trained"),
-]
-
-
 def told_epoch(run, setup, task, *rest):
     """Stand for `training.train_epoch`: scores of layer, seed and epoch, the first the best."""
     sign = -1 if task.larger_is_better else 1

@@ -1,7 +1,6 @@
 """The studies of gradients over time and of memories over a text, small."""
 
 import numpy as np
-import pytest
 
 from papers import gradient_flow, memory_map
 
@@ -32,9 +31,3 @@ def test_memories_are_drawn_over_held_out_text(tmp_path):
     assert len(results["text"]) == 20 and {*results["bits"]} == {"LSTM"}
     assert all(low <= high for low, _, high in results["pace"]["LSTM"].values())
     assert (tmp_path / "memory_map.png").exists()
-
-
-def test_no_units_are_refused(capsys):
-    with pytest.raises(SystemExit):
-        memory_map.main(["--units=0"])
-    assert "must be a positive int. Received: 0" in capsys.readouterr().err

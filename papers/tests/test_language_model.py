@@ -134,14 +134,6 @@ def test_read_out_is_the_embedding():
     np.testing.assert_allclose(array(table(h, reverse=True)), h @ e.T + b, atol=1e-6)
 
 
-def test_a_model_without_a_batch_size_is_refused(folder):
-    task = tasks.load("characters", folder=folder)
-    with pytest.raises(
-        ValueError, match=r"`batch_size` must be an integer of at least 1\. Rec"
-    ):
-        task.model(keras.layers.GRU(3, return_sequences=True))
-
-
 def test_the_score_is_of_all_characters_whatever_the_windows():
     rng = np.random.default_rng(0)
     y, logits = rng.integers(0, 4, (2, 9)), rng.normal(size=(2, 9, 4)).astype("float32")

@@ -61,12 +61,6 @@ def test_a_scaled_velocity_is_that_of_adam():
     np.testing.assert_allclose(found[1], found[2], atol=1e-6)
 
 
-def test_speech_needs_a_folder(capsys):
-    with pytest.raises(SystemExit):
-        learned_momentum.parse(["speech"])
-    assert "speech needs --folder" in capsys.readouterr().err
-
-
 def test_an_epoch_of_a_small_set_has_each_sample_several_times():
     pytest.importorskip("aeon", reason="the sets are inside it")
     options = learned_momentum.parse(["GunPoint", "--arms", "fixed"])

@@ -10,11 +10,10 @@ import pytest
 from harness import array
 from matplotlib.figure import Figure
 
-from papers import paper_claims, tasks
+from papers import tasks
 from papers.experiments import training
 from papers.sutskever import long_dependencies
 from papers.sutskever.table5 import Row, chosen_rate, pilot_table, table5
-from papers.tasks import sutskever2013
 
 TINY = ["--updates=6", "--pilot=4", "--every=2"]
 # A pilot of four updates is over before momentum rises.
@@ -46,6 +45,9 @@ def test_networks_start_as_table_4_says(task):
     recurrent, read_out = models[0].layers[-2:]
     scale = 0.001 if task == "adding" else 0.1
     assert array(recurrent.cell.kernel).std() == pytest.approx(scale, rel=0.15)
+    kernel = array(recurrent.cell.recurrent_kernel).astype("float64")
+    assert (np.count_nonzero(kernel, axis=0) == 15).all()
+    assert np.abs(np.linalg.eigvals(kernel)).max() == pytest.approx(1.1, abs=1e-4)
     kernels = [array(model.layers[-1].kernel) for model in models]
     assert kernels[0].std() == pytest.approx(0.1, rel=0.2)
     assert not np.allclose(*kernels)
@@ -87,12 +89,6 @@ def test_other_layers_have_every_momentum_or_the_first():
     ]
 
 
-def same_curves(got, expected):
-    for one, other in zip(got["curve"], expected["curve"], strict=True):
-        own = {"seconds": one["seconds"], "load": one["load"]}
-        assert one == pytest.approx({**other, **own}, rel=1e-5, abs=1e-7)
-
-
 def test_a_pilot_chooses_the_learning_rate_and_a_row_joins_later(small, tmp_path):
     command = ["adding", *TINY, "--learning-rates", "1e30", "1e-9", "0.1"]
     command += ["--forms", "N", f"--output={tmp_path}", "--momenta", "0.9"]
@@ -113,7 +109,7 @@ def test_a_pilot_chooses_the_learning_rate_and_a_row_joins_later(small, tmp_path
     assert (tmp_path / "table5.png").exists()
 
 
-def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(small, tmp_path, monkeypatch):
+def test_tasks_take_turns_seed_by_seed(small, tmp_path, monkeypatch):
     command = ["adding", "multiplication", *TINY, *ONE_RATE, "--seeds=2"]
     command += ["--momenta", "0.9", "0", "--forms", "N"]
     order, train_epoch = [], training.train_epoch
@@ -127,28 +123,6 @@ def test_tasks_take_turns_seed_by_seed_and_go_on_after_a_kill(small, tmp_path, m
     assert list(dict.fromkeys(order)) == [
         ("adding", 0), ("multiplication", 0), ("adding", 1), ("multiplication", 1)]  # fmt: skip
     assert not (tmp_path / "whole" / "adding" / "pilot").exists()  # one rate needs none
-
-    def killed(run, setup, task, *rest):
-        if task.name == "multiplication" and run["curve"]:
-            raise KeyboardInterrupt
-        return train_epoch(run, setup, task, *rest)
-
-    parts = [*command, f"--output={tmp_path / 'parts'}"]
-    monkeypatch.setattr(training, "train_epoch", killed)
-    with pytest.raises(SystemExit, match="Interrupted"):
-        long_dependencies.main(parts)
-    monkeypatch.setattr(training, "train_epoch", train_epoch)
-    long_dependencies.main(parts)
-    for task in ("adding", "multiplication"):
-        whole, part = (
-            json.loads((tmp_path / kind / task / "results.json").read_text())["runs"]
-            for kind in ("whole", "parts")
-        )
-        assert [(run["layer"], run["seed"]) for run in part] == [
-            (name, seed) for seed in (0, 1) for name in ("SimpleRNN 0.9N", "SimpleRNN 0")
-        ]
-        for run, expected in zip(part, whole, strict=True):
-            same_curves(run, expected)
 
 
 def finished(name, rate, error):
@@ -204,17 +178,6 @@ def test_noise_chooses_no_learning_rate():
         for rate, loss in {1e-4: 0.39, 1e-3: 0.4, 1e-2: None}.items()
     ]
     assert "| SimpleRNN 0 | inf | **0.400** | 0.390 |" in pilot_table({"runs": runs})[0]
-
-
-@pytest.mark.parametrize("task", sutskever2013.ERRORS)
-def test_claims_hold_in_the_papers_own_table(task):
-    paper = dict(zip(sutskever2013.COLUMNS, sutskever2013.ERRORS[task]))
-    for claim in paper_claims.ON_LONG_DEPENDENCIES:
-        better, than = (
-            [paper[name.removeprefix("SimpleRNN ")] for name in names]
-            for names in (claim.better, claim.than)
-        )
-        assert max(better) < min(than)
 
 
 @pytest.mark.parametrize(

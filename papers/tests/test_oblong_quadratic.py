@@ -30,8 +30,3 @@ def test_paths_are_the_closed_form(tmp_path):
     descent, classical, nesterov = results["summary"]
     assert descent["travel"] == pytest.approx(1)
     assert nesterov["travel"] < 1.5 < 5 < classical["travel"]
-
-
-def test_a_momentum_of_1_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match=r"`momentum`.*Received: momentum=1"):
-        oblong_quadratic.main(["--momentum=1", f"--output={tmp_path}"])

@@ -1,7 +1,6 @@
 """Rotations beside LSTM on permuted digits."""
 
 import numpy as np
-import pytest
 
 from papers import orthogonal_pixels, tasks
 from papers.experiments.training import new_model
@@ -23,9 +22,3 @@ def test_layers_are_treated_alike_and_rotations_have_a_rate_of_their_own():
     # A rotation has 86 * 85 / 2 numbers.
     rotation = 86 * 85 // 2 + 2 * 86 + 870
     assert trained == {"LSTM": 4682, "DTRIV": rotation, "MomentumDTRIV": rotation}
-
-
-def test_bad_arguments_are_refused(capsys):
-    with pytest.raises(SystemExit):
-        orthogonal_pixels.main(["--layers", "GRU"])
-    assert "--layers: invalid choice: 'GRU'" in capsys.readouterr().err

@@ -4,84 +4,45 @@ import json
 
 import numpy as np
 import pytest
+import test_experiment_reports as made_up
 
 from keras_momentum_rnn import rules
 from papers import permuted_mnist, reports
 from papers.experiments import report
 from papers.experiments.comparison import completed
 
+PERMUTED = {
+    "task": "pmnist",
+    "budget": {
+        "name": "Nguyen et al. (2020), Tables 1, 4 and 11",
+        "updates in the paper": 58_650,
+        "rows in the paper": ["LSTM", "AdamLSTM"],
+        "seeds in the paper": 5,
+    },
+    "samples": {"train": 50_000, "validation": 10_000, "test": 10_000},
+}
+
 
 def run(layer, seed, validation, test, units=128):
     """A run as an older file has it: seconds alone, without processor and load."""
-    curve = [
-        {
-            "seconds": 200.0,
-            "loss": 1.0,
-            "accuracy": v,
-            "validation_loss": 1.0,
-            "validation_accuracy": v,
-            "test_loss": 1.0,
-            "test_accuracy": t,
-        }
-        for v, t in zip(validation, test, strict=True)
-    ]
-    best = int(np.argmax(validation))
-    return {
-        "layer": layer,
-        "seed": seed,
-        "parameters": 68_362,
-        "setup": {
-            "class": layer.partition("-")[0],
-            "units": units,
-            "arguments": {},
-            "optimizer": {"class": "RMSprop"},
-            "batch_size": 128,
-            "epochs": 150,
-        },
-        "best_epoch": best + 1,
-        "test": {"accuracy": test[best], "loss": 1.0},
-        "diverged": False,
-        "curve": curve,
-    }
+    found = made_up.run(layer, seed, validation, test)
+    own = {"class": layer.partition("-")[0], "units": units, "batch_size": 128, "epochs": 150}
+    return {**found, "setup": {**found["setup"], **own}}
 
 
 @pytest.fixture
 def results():
     """Two seeds of two rows and one of two more, the second seed an epoch behind."""
-    return completed(
-        {
-            "commands": ["python -m papers.permuted_mnist"],
-            "constant": {"accuracy": 0.1135, "loss": 2.3},
-            "settings": {
-                "task": "pmnist",
-                "options": {},
-                "budget": {
-                    "name": "Nguyen et al. (2020), Tables 1, 4 and 11",
-                    "updates in the paper": 58_650,
-                    "rows in the paper": ["LSTM", "AdamLSTM"],
-                    "seeds in the paper": 5,
-                },
-                "samples": {"train": 50_000, "validation": 10_000, "test": 10_000},
-                "metric": "accuracy",
-                "larger_is_better": True,
-                "chance": {"accuracy": 0.1, "loss": 2.3},
-                "chance_means": "one class in ten",
-                "devices": 1,
-                "backend": "torch",
-                "device": "cpu",
-                "keras": "3.15.1",
-                "torch": "2.13.0",
-            },
-            "runs": [
-                run("LSTM", 0, [0.5, 0.82, 0.81, 0.8], [0.5, 0.79, 0.85, 0.7]),
-                run("LSTM", 1, [0.5, 0.84, 0.83], [0.5, 0.83, 0.81]),
-                run("AdamLSTM", 0, [0.8, 0.93, 0.92], [0.82, 0.93, 0.94]),
-                run("AdamLSTM", 1, [0.8, 0.91, 0.92], [0.82, 0.89, 0.94]),
-                run("LSTM-x2.5", 0, [0.2], [0.2]),
-                run("MomentumDTRIV", 0, [0.3], [0.3], units=170),
-            ],
-        }
-    )
+    runs = [
+        run("LSTM", 0, [0.5, 0.82, 0.81, 0.8], [0.5, 0.79, 0.85, 0.7]),
+        run("LSTM", 1, [0.5, 0.84, 0.83], [0.5, 0.83, 0.81]),
+        run("AdamLSTM", 0, [0.8, 0.93, 0.92], [0.82, 0.93, 0.94]),
+        run("AdamLSTM", 1, [0.8, 0.91, 0.92], [0.82, 0.89, 0.94]),
+        run("LSTM-x2.5", 0, [0.2], [0.2]),
+        run("MomentumDTRIV", 0, [0.3], [0.3], units=170),
+    ]
+    found = made_up.results(runs)
+    return completed({**found, "settings": {**found["settings"], **PERMUTED}})
 
 
 def rows_of(text):

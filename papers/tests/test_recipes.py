@@ -13,39 +13,24 @@ from papers.tasks.recipe import LookAhead
 from papers.tasks.recipes import RECIPES
 
 MULTIPLE = hasattr(keras.optimizers, "MultiOptimizer")
-NO_NUMBERS = {}
-MOMENTUM = {"momentum": 0.3, "step_size": 0.3}
-SPEECH = {"momentum": 0.3, "step_size": 0.1}
 
-# Typed from the papers, some rows of each table, apart from the tables in papers/tasks.
+# Typed from the papers, apart from the tables in papers/tasks/published: a row of each kind.
 # Nguyen et al., Tables 6 to 10. task, layer, units: K, learning rate, that of S, numbers.
 ORTHOGONAL = [
-    ("mnist", "DTRIV", 512, 100, 0.0005, 0.0001, NO_NUMBERS),
-    ("pmnist", "DTRIV", 170, 1, 0.0007, 0.0002, NO_NUMBERS),
-    ("pmnist", "DTRIV", 360, None, 0.0007, 0.00005, NO_NUMBERS),
-    ("timit", "DTRIV", 322, None, 0.001, 0.0002, NO_NUMBERS),
+    ("mnist", "DTRIV", 512, 100, 0.0005, 0.0001, {}),
     ("pmnist", "MomentumDTRIV", 170, 1, 0.0007, 0.0002, {"momentum": 0.6, "step_size": 0.9}),
-    ("timit", "MomentumDTRIV", 224, None, 0.001, 0.0002, SPEECH),
-    ("pmnist", "AdamDTRIV", 512, None, 0.0003, 0.00007, {**MOMENTUM, "beta": 0.8}),
+    ("timit", "MomentumDTRIV", 224, None, 0.001, 0.0002, {"momentum": 0.3, "step_size": 0.1}),
     ("pmnist", "RMSPropDTRIV", 512, None, 0.0003, 0.00007, {"step_size": 0.3, "beta": 0.9}),
     ("pmnist", "SRDTRIV", 512, None, 0.0003, 0.00007, {"restart_period": 2, "step_size": 0.3}),
 ]
 # The same tables. layer, task, units, length: the rule's numbers.
 LSTM = [
-    ("LSTM", "pmnist", 128, None, NO_NUMBERS),
-    ("MomentumLSTM", "pmnist", 128, None, {"momentum": 0.6, "step_size": 1.0}),
-    ("MomentumLSTM", "timit", 158, None, {"momentum": 0.3, "step_size": 0.1}),
+    ("LSTM", "timit", 84, None, {}),
     ("MomentumLSTM", "words", (1150, 1150, 400), None, {"momentum": 0.0, "step_size": 0.6}),
     ("MomentumLSTM", "copying", 190, 2000, {"momentum": 0.9, "step_size": 2.0}),
-    ("AdamLSTM", "mnist", 256, None, {"momentum": 0.6, "step_size": 0.6, "beta": 0.1}),
-    ("AdamLSTM", "pmnist", 128, None, {"momentum": 0.6, "step_size": 1.0, "beta": 0.01}),
     ("AdamLSTM", "adding", 128, None, {"momentum": 0.6, "step_size": 2.0, "beta": 0.999}),
-    ("RMSPropLSTM", "mnist", 256, None, {"step_size": 0.6, "beta": 0.9}),
     ("RMSPropLSTM", "mnist", 128, None, {"step_size": 0.6, "beta": 0.99}),
-    ("RMSPropLSTM", "pmnist", 128, None, {"step_size": 1.0, "beta": 0.01}),
-    ("SRLSTM", "pmnist", 256, None, {"step_size": 0.9, "restart_period": 40}),
     ("SRLSTM", "pmnist", 128, None, {"step_size": 0.01, "restart_period": 6}),
-    ("SRLSTM", "copying", 190, 1000, {"step_size": 0.9, "restart_period": 100}),
 ]
 # task: optimizer, its rate and decay, clipping, batch, epochs.
 LSTM_TRAINING = {
@@ -59,12 +44,9 @@ LSTM_TRAINING = {
 # Mohamed and Claudel, Table 2. task, layer, units: optimizer, rate, clipping, batch, epochs.
 NESTED = [
     ("adding", "NestedLSTM", 77, "Adam", 1e-2, 0.1, 32, 60),
-    ("adding", "MCRM", 85, "Adam", 1e-3, 0.5, 32, 60),
-    ("mnist", "LSTM", 192, "RMSprop", 1e-4, 1.0, 32, 100),
     ("mnist", "MCRM", 108, "RMSprop", 1e-3, 1.0, 32, 100),
-    ("copying", "NestedLSTM", 448, "RMSprop", 1e-4, 0.25, 32, 100),
-    ("words", "SimpleRNN", 125, "SGD", 30, 0.35, 16, 50),
-    ("characters", "GRU", 1680, "Adam", 1e-3, 0.15, 32, 100),
+    ("copying", "SimpleRNN", 1800, "RMSprop", 5e-4, 1.0, 32, 100),
+    ("words", "GRU", 119, "SGD", 30, 0.35, 16, 50),
 ]
 
 
@@ -197,26 +179,18 @@ def test_what_is_not_published_is_refused_with_what_is(task, layer, units):
 
 
 @pytest.mark.parametrize(
-    ("task", "options", "scale"),
+    ("task", "options"),
     [
-        ("adding", {"variant": "sutskever", "steps": 80, "centered": True}, 0.001),
-        ("multiplication", {"steps": 80, "centered": True}, 0.001),
-        ("memory5", {"blanks": 200}, 0.1),
-        ("memory20", {"blanks": 80}, 0.1),
+        ("adding", {"variant": "sutskever", "steps": 80, "centered": True}),
+        ("multiplication", {"steps": 80, "centered": True}),
+        ("memory5", {"blanks": 200}),
+        ("memory20", {"blanks": 80}),
     ],
 )
-def test_plain_networks_start_and_learn_as_in_tables_4_and_5(task, options, scale):
+def test_plain_networks_learn_as_in_table_5(task, options):
     found = recipe(task, "SimpleRNN", units=100)
     assert found.options == options
     assert (found.batch_size, found.epochs, found.updates_per_epoch) == (100, 50000, 1)
-    layers = found.layer, found.layer
-    for layer in layers:
-        layer.build((None, 5, 40))
-    kernel, other = (array(layer.cell.kernel) for layer in layers)
-    assert kernel.std() == pytest.approx(scale, rel=0.1) and not np.allclose(kernel, other)
-    recurrent = array(layers[0].cell.recurrent_kernel).astype("float64")
-    assert (np.count_nonzero(recurrent, axis=0) == 15).all()
-    assert np.abs(np.linalg.eigvals(recurrent)).max() == pytest.approx(1.1, abs=1e-4)
     with pytest.raises(ValueError, match=r"\(0.001, 0.0001, 1e-05, 1e-06\)"):
         _ = found.optimizer
     optimizer = dataclasses.replace(found, learning_rate=1e-4).optimizer

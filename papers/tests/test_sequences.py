@@ -121,17 +121,6 @@ def test_layers_have_the_parameters_of_an_lstm(made_set, name):
     assert min(near) == near[1]
 
 
-def test_a_base_has_the_equations_and_first_weights_of_keras(made_set):
-    for name, keras_layer in [("SimpleRNN", keras.layers.SimpleRNN), ("GRU", keras.layers.GRU)]:
-        x, results = made_set.test.x, []
-        for layer in (CONTESTANTS[name].new_layer(4), keras_layer(4)):
-            layer.build(x.shape)
-            rng = np.random.default_rng(0)
-            layer.set_weights([rng.normal(size=w.shape) for w in layer.get_weights()])
-            results.append(keras.ops.convert_to_numpy(layer(x)))
-        assert results[0] == pytest.approx(results[1], abs=1e-5)
-
-
 def test_whole_batches_go_through_all_samples_before_one_comes_again():
     split = Split(np.arange(5), np.arange(5))
     batches = repeated(split, batch_size=2, updates=5, seed=0)
@@ -203,28 +192,10 @@ def test_a_layer_that_wins_on_all_of_eight_sets_has_p_of_one_in_128():
     assert len(report.confirmed(rows)) == 0  # 0.0625 is not below 0.05
 
 
-def test_signed_ranks_are_those_of_a_worked_example():
-    # Ranks of -1 and 2 .. 5: the smaller sum is 1, which 2 of 2^5 signs reach on each side.
-    rows = report.tested(runs_of([-0.01, 0.02, 0.03, 0.04, 0.05]))
-    row = rows[rows["layer"] == "MomentumRNN"].iloc[0]
-    assert row["p"] == pytest.approx(2 * 2 / 32)
-    assert (row["won"], row["lost"]) == (4, 1)
-
-
 def test_layers_without_a_difference_are_not_told_apart():
     rows = report.tested(runs_of([0.0, 0.0, 0.0]))
     assert rows["p"].tolist() == [1.0] * len(rows)
     assert (rows["low"] == 0).all() and (rows["high"] == 0).all()
-
-
-def test_holm_corrects_for_eight_pairs(monkeypatch):
-    values = iter([0.01, 0.04, 0.03, 0.005, 0.5, 0.6, 0.7, 0.8])
-    row = {"layer": "", "base": "", "effect": 0.0}
-    monkeypatch.setattr(report, "compared", lambda *given: {**row, "p": next(values)})
-    monkeypatch.setattr(report, "OVER", {"new": ""})
-    found = report.tested(runs_of([0.1]))["p_holm"]
-    # The smallest times 8, the next times 7, ... and never below the one before.
-    assert found.tolist() == pytest.approx([0.07, 0.2, 0.18, 0.04, 1, 1, 1, 1])
 
 
 def test_a_difference_is_confirmed_on_new_sets_alone():
@@ -354,7 +325,7 @@ def test_memory_as_the_reason_is_refuted_on_two_sets_of_three():
 
 def test_states_are_read_from_a_trained_model(made_set, monkeypatch):
     monkeypatch.setattr(why, "LAGS", (0, 2))
-    for contestant in why.CONTESTANTS[:4]:
+    for contestant in why.CONTESTANTS[1:4]:
         model = contestant.model(made_set, contestant.new_layer(3), 1e-3)
         found = why.memory_of(model, made_set)["memory"]
         # Three units of a small network hold the last value, of one channel, nearly whole.

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers import tasks
-from papers.tasks.addition import ErrorAbove
-from papers.tasks.copying import WrongSymbols
+from papers.tasks.addition import error_above
+from papers.tasks.copying import mean_wrong_symbols
 
 # Small tasks of every kind that need no files.
 SMALL = {
@@ -211,7 +211,7 @@ def test_chance_is_what_the_mean_scores(name, options):
 
 def test_error_above_counts_misses():
     metric = keras.saving.deserialize_keras_object(
-        keras.saving.serialize_keras_object(ErrorAbove(0.04))
+        keras.saving.serialize_keras_object(error_above(0.04))
     )
     y = np.float32([[0.5], [0.5], [0.5], [0.5]])
     metric.update_state(y, y + np.float32([[0.039], [-0.039], [0.041], [-0.041]]))
@@ -286,14 +286,14 @@ def test_chance_of_recalling_is_what_an_even_guess_scores(name):
     logits[:, -length:, 1 : symbols + 1] = 0
     scores = model.compute_loss(y=y, y_pred=keras.ops.convert_to_tensor(logits))
     assert float(array(scores)) == pytest.approx(task.chance["loss"], rel=1e-4)
-    metric = WrongSymbols(length)
+    metric = mean_wrong_symbols(length)
     metric.update_state(y, logits + np.random.default_rng(0).random(logits.shape))
     assert float(metric.result()) == pytest.approx(task.chance["wrong_symbols"], abs=0.4)
 
 
 def test_wrong_symbols_counts_those_at_the_end():
     metric = keras.saving.deserialize_keras_object(
-        keras.saving.serialize_keras_object(WrongSymbols(3))
+        keras.saving.serialize_keras_object(mean_wrong_symbols(3))
     )
     y = np.array([[1, 1, 0, 1, 2], [2, 2, 2, 1, 0]])
     said = np.array([[0, 0, 0, 1, 2], [2, 2, 1, 2, 0]])
@@ -343,8 +343,3 @@ def test_mnist_is_read_and_permuted():
     np.testing.assert_array_equal(permuted.train.x, plain.train.x[:, order])
     # The first training image is a five: row by row, its middle is darker than its corners.
     assert plain.train.x[0].reshape(28, 28)[:4].sum() == 0
-
-
-def test_a_data_directory_that_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="`data_dir` must be an existing directory"):
-        tasks.load("mnist", data_dir=tmp_path / "none")

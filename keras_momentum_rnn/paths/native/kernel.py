@@ -88,7 +88,7 @@ class Equation:
         kind: "none", "linear" or "scaled".
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         share: float, 1 - beta; of a beta near 1 in float32 it would have few digits.
-        mu: float32 array `(1 or batch, time)`, or `(1, 1)` where the rule is not linear.
+        mu: float32 array `(1 or batch, time)`, or `(1, 1)` where it is one number.
     """
 
     cell: str = "lstm"
@@ -120,11 +120,11 @@ class Equation:
         slots = "vm" if both else "m" if self.kind == "scaled" else "v"
         return slots[: count - self.recurrence.own_states]
 
-    def numbers(self):
+    def numbers(self, time):
         row = self.mu.shape[1] if len(self.mu) > 1 else 0
+        mu = np.full(time, self.mu[0, 0]) if self.mu.size == 1 else flat(self.mu)
         numbers = self.gain, self.factor, self.beta, self.share, self.epsilon
-        numbers = map(np.float32, numbers)
-        return Numbers(KINDS[self.kind], flat(self.mu), row, *numbers)
+        return Numbers(KINDS[self.kind], mu, row, *map(np.float32, numbers))
 
     def shape(self, batch, time, features, units, driven=False):
         padded, recurrence = padded_width(units), self.recurrence
@@ -175,10 +175,12 @@ def padded_columns(matrix, width):
 
 
 def by_gate(array, units):
-    """Return a copy of `(..., gates * units)` with each gate padded."""
+    """Return `(..., gates * units)` with each gate padded, a copy where it must be."""
     *lead, width = array.shape
     gates = width // units
     padded = padded_width(units)
+    if padded == units:
+        return array
     out = np.zeros((*lead, gates, padded), np.float32)
     out[..., :units] = array.reshape(*lead, gates, units)
     return out.reshape(*lead, gates * padded)
@@ -200,8 +202,8 @@ def padded_states(states, equation, shape):
     given = dict(zip(equation.slot_names(len(states)), states[own:]))
     none = np.zeros((shape.batch, shape.wide), np.float32)
     c = by_gate(np.concatenate(memories, 1), shape.units) if memories else none
-    slots = (by_gate(given[n], shape.units) if n in given else none.copy() for n in "vm")
-    return States(by_gate(h, shape.units), c, *slots)
+    slots = (by_gate(given[n], shape.units) if n in given else none for n in "vm")
+    return States(by_gate(h, shape.units).copy(), c, *(slot.copy() for slot in slots))
 
 
 def own_shapes(padded, equation, count, shape):
@@ -246,7 +248,7 @@ def padded_weights(weights, equation, shape):
     if shape.inner:
         matrices["memory_W"] = by_gate(matrices["memory_W"].T, shape.units).T
     biases = [
-        np.zeros(matrix.shape[1], np.float32) if b is None else by_gate(b, shape.units)
+        np.zeros(matrix.shape[1], np.float32) if b is None else flat(by_gate(b, shape.units))
         for matrix, b in zip(matrices.values(), weights[1::2])
     ]
     return list(matrices.values()), biases
@@ -291,7 +293,7 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     batch, time, features = x.shape
     units, driven = weights[2].shape[0], is_drive(weights[0])
     shape = equation.shape(batch, time, features, units, driven)
-    numbers = equation.numbers()
+    numbers = equation.numbers(time)
     if driven and shape.padded != units:
         x = by_gate(x, units)
     if kept is None:
@@ -346,7 +348,7 @@ def backward(
     batch, time, features = x.shape
     units, driven = weights[2].shape[0], is_drive(weights[0])
     shape = equation.shape(batch, time, features, units, driven)
-    numbers, result = equation.numbers(), dx
+    numbers, result = equation.numbers(time), dx
     if driven:
         # The way back does not read the drive.
         x, dx = x[:0], np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)

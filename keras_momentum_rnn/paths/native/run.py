@@ -2,12 +2,14 @@
 
 import importlib
 from dataclasses import dataclass
+from numbers import Real
 
 import keras
+import numpy as np
 from keras import ops
 
-from keras_momentum_rnn.paths.filtered import filters_drive, unmasked
-from keras_momentum_rnn.paths.masks import at, spread_out
+from keras_momentum_rnn.paths.filtered import filters_drive
+from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 from keras_momentum_rnn.paths.native.kernel import Equation
 from keras_momentum_rnn.paths.steps import scan_steps
 
@@ -19,7 +21,8 @@ class Problem:
     Attributes:
         cell: the cell, whose own steps are the definition.
         equation: a `kernel.Equation` without its mu.
-        mu: float32 tensor `(1 or batch, time)`.
+        mu: float32 tensor `(1 or batch, time)`, or `(1, 1)` where it is one number, then an
+            array where it can be.
         counters: list of a counting rule's counter at the first step.
         lengths: int tensor `(batch,)`, after how many steps each sample ends, or None.
         training: bool; where it is False, nothing is kept for a way back.
@@ -67,7 +70,9 @@ def run_native(cell, sequence, plan):
     x, mask, rule = sequence.x, sequence.mask, cell.rule
     if sequence.training and cell.dropout:
         x = x * ops.expand_dims(cell.get_dropout_mask(x[:, 0]), 1)
-    x, steps = unmasked(x, mask)
+    steps = ops.shape(x)[1]
+    if mask is not None:
+        x, steps = compacted(x, mask)
     states, counters, slots = sequence.states, [], []
     weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
@@ -75,7 +80,7 @@ def run_native(cell, sequence, plan):
         states, (first,) = cell.split(states)
         x = filtered_drive(cell, x, first)
         weights[:2] = ops.zeros((0, cell.drive_width), dtype=x.dtype), None
-        slots = [at(x, steps, first)]
+        slots = [x[:, -1] if mask is None else at(x, steps, first)]
     elif rule.linear:
         own, (v, *counters) = cell.split(states)
         states = [*own, v]
@@ -83,7 +88,9 @@ def run_native(cell, sequence, plan):
     equation, mu = equation_and_mu(cell, x, counters)
     problem = Problem(cell, equation, mu, counters, lengths, sequence.training)
     outputs, finals = operation()(problem, x, weights, states)
-    counters = [cell.rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in counters]
+    if counters:
+        steps = ops.cast(steps, counters[0].dtype)
+        counters = [cell.rule.advance_counter(t, steps) for t in counters]
     if not sequence.all_outputs:
         # A copy: what a caller does to the state must not reach the output.
         outputs = ops.expand_dims(ops.copy(finals[0]), 1)
@@ -115,9 +122,19 @@ def equation_and_mu(cell, x, counters):
         mu, gain, factor = rule.scaling
         beta, epsilon = rule.beta, rule.epsilon
         equation = Equation(name, "scaled", gain, factor, beta, 1 - beta, epsilon)
-        return equation, ops.full((1, 1), mu, dtype="float32")
+        return equation, row_of(mu)
     if not rule.linear or filters_drive(rule):
-        return Equation(name), ops.zeros((1, 1), dtype="float32")
+        return Equation(name), row_of(0)
+    if not counters:
+        mu, gain = rule.coefficients(None)
+        return Equation(name, "linear", gain), row_of(mu)
     time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
-    mu, gain = rule.coefficients(*[t + time for t in counters] or [None])
+    mu, gain = rule.coefficients(*(t + time for t in counters))
     return Equation(name, "linear", gain), mu * ops.ones_like(time)
+
+
+def row_of(mu):
+    """Return one number as a row: an array where it can be, which costs less than a tensor."""
+    if isinstance(mu, Real):
+        return np.full((1, 1), mu, np.float32)
+    return ops.reshape(ops.cast(mu, "float32"), (1, 1))

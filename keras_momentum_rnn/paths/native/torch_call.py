@@ -3,37 +3,43 @@
 import torch
 
 from keras_momentum_rnn.paths.native import kernel
-from keras_momentum_rnn.paths.transforms import transform_is_active
+from keras_momentum_rnn.paths.transforms import is_wrapped
 
 
 @torch.compiler.disable
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
     inputs = x, *weights, *states
-    keeps = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs)
-    outputs, *finals = NativeCell.apply(problem, keeps, *inputs)
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
+        outputs, *finals = NativeCell.apply(problem, *inputs)
+        return outputs, finals
+    _, _, outputs, finals = forward(problem, inputs, keeps=False)
     return outputs, finals
 
 
 def array(tensor):
-    return None if tensor is None else tensor.detach().numpy()
+    return tensor.detach().numpy() if torch.is_tensor(tensor) else tensor
+
+
+def forward(problem, inputs, keeps):
+    """Return the `Equation`, `Kept`, h at all times and the final states, all of tensors."""
+    equation = problem.equation.with_mu(array(problem.mu))
+    arrays = equation.divided(list(map(array, inputs)))
+    finals, kept = kernel.forward(equation, *arrays, array(problem.lengths), keeps=keeps)
+    kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
+    return equation, kept, kept[0], finals
 
 
 class NativeCell(torch.autograd.Function):
     """(x, weights, initial states) -> (h at all times, final states)."""
 
     @staticmethod
-    def forward(ctx, problem, keeps, *inputs):
-        equation = problem.equation.with_mu(array(problem.mu))
-        lengths = array(problem.lengths)
-        arrays = equation.divided(list(map(array, inputs)))
-        finals, kept = kernel.forward(equation, *arrays, lengths, keeps=keeps)
-        kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
-        ctx.problem, ctx.equation, ctx.lengths = problem, equation, lengths
-        if keeps:
-            ctx.save_for_backward(*kept, *inputs)
+    def forward(ctx, problem, *inputs):
+        ctx.equation, kept, outputs, finals = forward(problem, inputs, keeps=True)
+        ctx.problem, ctx.lengths = problem, array(problem.lengths)
+        ctx.save_for_backward(*kept, *inputs)
         ctx.set_materialize_grads(False)
-        return kept[0], *finals
+        return outputs, *finals
 
     @staticmethod
     def backward(ctx, *d_results):
@@ -47,21 +53,15 @@ class NativeCell(torch.autograd.Function):
                 outputs, finals = ctx.problem.run_steps(*inputs)
                 return [outputs, *finals]
 
-            return None, None, *gradients_by_autograd(run, inputs, d_results)
+            return None, *gradients_by_autograd(run, inputs, d_results)
         d_outputs, *d_finals = map(array, d_results)
         arrays = ctx.equation.divided(list(map(array, inputs)))
         dx, d_weights, d_states = kernel.backward(
             ctx.equation, *arrays, ctx.lengths, kernel.Kept(*map(array, kept)),
-            d_outputs, d_finals, wants_dx=ctx.needs_input_grad[2],
+            d_outputs, d_finals, wants_dx=ctx.needs_input_grad[1],
         )  # fmt: skip
-        return (
-            None,
-            None,
-            *(
-                torch.from_numpy(d) if needed else None
-                for d, needed in zip([dx, *d_weights, *d_states], ctx.needs_input_grad[2:])
-            ),
-        )
+        gradients = zip([dx, *d_weights, *d_states], ctx.needs_input_grad[1:])
+        return None, *(torch.from_numpy(d) if needed else None for d, needed in gradients)
 
 
 def by_autograd(d_results):
@@ -70,8 +70,7 @@ def by_autograd(d_results):
     It is to be differentiated again, or `vmap` acts on the gradients of the results, as in
     `torch.autograd.functional.jacobian(vectorize=True)`.
     """
-    given = [d for d in d_results if d is not None]
-    return torch.is_grad_enabled() or transform_is_active(given)
+    return torch.is_grad_enabled() or any(is_wrapped(d) for d in d_results if d is not None)
 
 
 def gradients_by_autograd(function, inputs, d_results):

@@ -15,18 +15,12 @@ from papers.diagnostic_plots import (
 )
 
 
-def test_gradient_norms_are_drawn(tmp_path):
+def test_gradient_norms_are_drawn_where_they_are_not_zero():
     decay = 0.5 ** np.arange(TIME)[::-1]
-    curves = plot_gradient_norms({"a": decay, "b": 0 * decay})
-    assert [line.get_label() for line in curves.axes[0].lines] == ["a", "b"]
-    maps = plot_gradient_norms({"a": np.stack([decay, decay])}, iterations=[0, 100])
-    assert [axes.get_title() for axes in maps.axes] == ["a", ""]
-    for i, figure in enumerate((curves, maps)):
-        figure.savefig(tmp_path / f"{i}.png")
-        assert (tmp_path / f"{i}.png").stat().st_size > 5000
-    for wrong in ({}, {"a": decay, "b": decay[1:]}, {"a": np.zeros((2, 2, 2))}):
-        with pytest.raises(ValueError, match="`norms`"):
-            plot_gradient_norms(wrong)
+    (axes,) = plot_gradient_norms({"a": decay, "b": 0 * decay}, "Norms").axes
+    first, second = axes.lines
+    np.testing.assert_array_equal(first.get_ydata(), decay)
+    assert np.isnan(second.get_ydata()).all()
 
 
 def test_memory_maps_are_drawn(tmp_path):
