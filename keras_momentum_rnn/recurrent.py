@@ -244,7 +244,7 @@ class RuleLayer(keras.layers.RNN):
             "mask": sequence.mask is not None,
             "training": sequence.training,
             "slots_given": slots_given,
-            "transformed": transform_is_active(sequence, self.cell),
+            "transformed": transform_is_active([sequence.x, *sequence.states], self.cell),
             "exported": exported,
             "features": sequence.x.shape[-1],
             "device": current_device(),

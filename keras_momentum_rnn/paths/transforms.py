@@ -5,15 +5,15 @@ import itertools
 import keras
 
 
-def transform_is_active(sequence, cell):
+def transform_is_active(tensors, cell):
     """Return whether `torch.func` (grad, vmap, ...) or forward-mode autograd acts on a call.
 
     Fused kernels and gradients by hand have no rules for them. JAX and TensorFlow need none:
     their loops are made of operations which every transform knows.
 
     Args:
-        sequence: a `run.Sequence`.
-        cell: the cell, by its weights.
+        tensors: input and states of the call.
+        cell: the cell, whose weights count too.
     """
     if keras.config.backend() != "torch":
         return False
@@ -22,7 +22,7 @@ def transform_is_active(sequence, cell):
     if torch.compiler.is_compiling():
         return False
     weights = (weight.value for weight in cell.weights)
-    return any(map(is_wrapped, itertools.chain([sequence.x, *sequence.states], weights)))
+    return any(map(is_wrapped, itertools.chain(tensors, weights)))
 
 
 def is_wrapped(tensor):
