@@ -148,7 +148,7 @@ class PlainLayer:
         call = {
             "mask": sequence.mask is not None,
             "training": sequence.training,
-            "transformed": transform_is_active(sequence, cell),
+            "transformed": transform_is_active([sequence.x, *sequence.states], cell),
             "exported": traced_for_export(sequence.x, sequence.training),
             "features": sequence.x.shape[-1],
         }
