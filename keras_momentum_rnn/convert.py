@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_momentum_rnn.acceleration import copy_compiled_state, report_lines
 from keras_momentum_rnn.arguments import UNLISTED, keyword_parameters
 from keras_momentum_rnn.causal_filters import (
     behind_filter,
@@ -16,6 +17,7 @@ from keras_momentum_rnn.causal_filters import (
     copy_behind_filter,
     known,
 )
+from keras_momentum_rnn.layers.plain import GRU, LSTM, SimpleRNN
 from keras_momentum_rnn.rebuilding import (
     built_like,
     copy_of,
@@ -26,6 +28,9 @@ from keras_momentum_rnn.rebuilding import (
 )
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
+
+# Our layers without a rule, by the Keras layer that each stands for.
+PLAIN = {cls.keras_layer: cls for cls in (LSTM, GRU, SimpleRNN)}
 
 
 def from_keras(
@@ -73,7 +78,55 @@ def from_keras(
     ours.compile("adam", "mse")  # and fine-tune
     ```
     """
-    return _FromKeras(layer_class, numbers).run(layer_or_model)
+    _check_counterpart(layer_class, numbers)
+    theirs = layer_class.keras_layer
+    classes = {cls: layer_class for cls in (theirs, PLAIN.get(theirs, theirs))}
+    return _FromKeras(classes, numbers).run(layer_or_model)
+
+
+def accelerate(layer_or_model: keras.layers.Layer, report: bool = False) -> Any:
+    """Copy a model so that its LSTM, GRU and SimpleRNN layers of Keras run faster on a CPU.
+
+    Each `keras.layers.LSTM`, `GRU` and `SimpleRNN` becomes the layer of the same name of this
+    library, which computes the same. This works in Sequential and Functional models, also
+    nested ones, and in the wrappers `Bidirectional` and `TimeDistributed`. The copy keeps what
+    `from_keras` keeps. If the model is compiled, the copy has the same loss and metrics, and
+    an optimizer in the same state: `fit` goes on where it was. Metrics start anew.
+
+    The original does not change. `to_keras` puts Keras's layers back, so that a saved file
+    needs Keras alone.
+
+    Args:
+        layer_or_model: a Keras layer, a wrapper of it, or a Sequential or Functional model.
+        report: bool, whether to print a line for each recurrent layer: whether it was replaced,
+            which path it takes in training, and why. Defaults to `False`.
+
+    Returns:
+        A new layer or model of the same structure.
+
+    Raises:
+        ValueError: if there is no layer to replace; if one sits in a subclassed model, which
+            has no graph to copy; or if the model was compiled with what cannot be copied.
+
+    Example:
+
+    ```python
+    import keras
+    from keras_momentum_rnn import convert
+
+    model = keras.Sequential(
+        [keras.Input((None, 8)), keras.layers.LSTM(16), keras.layers.Dense(3)]
+    )
+    model.compile("adam", "mse")
+    fast = convert.accelerate(model, report=True)  # and train it
+    plain = convert.to_keras(fast)
+    ```
+    """
+    conversion = _FromKeras(PLAIN, {})
+    new = conversion.run(layer_or_model)
+    if report:
+        print("\n".join(report_lines(layer_or_model, conversion.converted)))
+    return new
 
 
 def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
@@ -83,7 +136,8 @@ def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
     dropped: the copy computes what the original does only where the rule changes nothing,
     as at momentum 0 and step size 1. A warning says where it does not, and by how much on
     random sequences. A recurrent bias is added to the bias, which for the plain layer is the
-    same function.
+    same function. Where all layers of ours are without a rule, as `accelerate` made them, the
+    copy of a compiled model is compiled, with an optimizer in the same state.
 
     With `exact=True` a linear rule (heavy ball, NAG, scheduled restart) becomes a small filter
     of Keras layers in front of the plain layer, and the copy predicts what the original does:
@@ -130,6 +184,8 @@ class _Conversion:
 
     def __init__(self):
         self.clones = {}
+        # The new variable of each old one.
+        self.assigned = {}
         # The converted layers and the new ones in the result, by the ids of the former.
         # `Bidirectional` makes its layers anew, so those in it are not the clones.
         self.converted = {}
@@ -139,6 +195,11 @@ class _Conversion:
             raise ValueError(f"There is no {self.wanted} to convert. Received: {layer!r}")
         new = self.clone(layer)
         self.copy_state(layer, new)
+        if not any(
+            isinstance(one, RuleLayer) for pair in self.converted.values() for one in pair
+        ):
+            # Old and new weights are the same.
+            copy_compiled_state(layer, new, self.assigned)
         return new
 
     def holds(self, layer):
@@ -241,39 +302,48 @@ class _Conversion:
                     old.save_assets(folder)
                     new.load_assets(folder)
         for source, target in pairs:
-            target.assign(_tensor(source))
-            _share_flag([source], target)
+            self.assign([source], target)
+
+    def assign(self, sources, target):
+        """Assign the sum of old variables to a new one, which stands for them."""
+        first, *others = map(_tensor, sources)
+        target.assign(sum(others, start=first))
+        _share_flag(sources, target)
+        self.assigned.update((id(source), target) for source in sources)
+
+
+def _check_counterpart(layer_class, numbers):
+    """Raise a `ValueError` if a class with its numbers cannot stand for a Keras layer."""
+    if (
+        not isinstance(layer_class, type)
+        or not issubclass(layer_class, RuleLayer)
+        or layer_class.cell_class.keras_cell is None
+        or layer_class.cell_class.extends_keras_cell is False
+    ):
+        raise ValueError(
+            "`layer_class` must be a class of ours with a Keras counterpart, such as "
+            f"MomentumLSTM. Received: layer_class={layer_class!r}"
+        )
+    added = keyword_parameters(layer_class) | keyword_parameters(layer_class.cell_class)
+    if wrong := sorted(set(numbers) - set(added)):
+        raise ValueError(
+            f"{layer_class.__name__} adds the arguments {sorted(added)} to those of Keras, "
+            f"which are copied. Received: {', '.join(wrong)}"
+        )
 
 
 class _FromKeras(_Conversion):
-    def __init__(self, layer_class, numbers):
+    def __init__(self, layer_classes, numbers):
         super().__init__()
-        if (
-            not isinstance(layer_class, type)
-            or not issubclass(layer_class, RuleLayer)
-            or layer_class.cell_class.keras_cell is None
-            or layer_class.cell_class.extends_keras_cell is False
-        ):
-            raise ValueError(
-                "`layer_class` must be a class of ours with a Keras counterpart, such as "
-                f"MomentumLSTM. Received: layer_class={layer_class!r}"
-            )
-        added = keyword_parameters(layer_class) | keyword_parameters(layer_class.cell_class)
-        if wrong := sorted(set(numbers) - set(added)):
-            raise ValueError(
-                f"{layer_class.__name__} adds the arguments {sorted(added)} to those of Keras, "
-                f"which are copied. Received: {', '.join(wrong)}"
-            )
-        self.layer_classes, self.numbers = {layer_class.keras_layer: layer_class}, numbers
-        self.wanted = f"keras.layers.{layer_class.keras_layer.__name__}"
+        self.layer_classes, self.numbers = layer_classes, numbers
+        names = dict.fromkeys(cls.__name__ for cls in layer_classes)
+        self.wanted = f"keras.layers.{', '.join(names)}"
 
     def converts(self, layer):
         return type(layer) in self.layer_classes
 
     def counterpart(self, layer):
-        config = layer.get_config()
-        for part, names in ((layer.cell, UNLISTED), (layer, ("use_cudnn",))):
-            config |= {name: getattr(part, name) for name in names if hasattr(part, name)}
+        config = _options(layer)
         if self.numbers.get("scale_free"):
             del config["use_bias"]
         return _with_counterpart(self.layer_classes[type(layer)](**config, **self.numbers))
@@ -285,8 +355,7 @@ class _FromKeras(_Conversion):
             own = getattr(ours, weight.name)
             # With no bias inside the rule, the one beside the recurrent product is the bias.
             own = extra if own is None else own
-            own.assign(_tensor(weight))
-            _share_flag([weight], own)
+            self.assign([weight], own)
 
 
 class _ToKeras(_Conversion):
@@ -300,7 +369,7 @@ class _ToKeras(_Conversion):
     def run(self, layer):
         new = super().run(layer)
         for ours, plain in self.converted.values():
-            if not self.exact and changes_the_drive(ours.cell):
+            if not self.exact and _has_effect(ours):
                 warnings.warn(difference(ours, plain), stacklevel=3)
         if id(new) in self.filters:
             x = keras.Input((None, layer.cell.kernel.shape[0]), dtype=layer.compute_dtype)
@@ -313,7 +382,7 @@ class _ToKeras(_Conversion):
             return super().rebuilt(layer)
         if parts_of(layer) and not has_graph(layer) and self.holds(layer):
             check_exact(layer, {"is wrapped": True})
-        if not self.converts(layer) or not changes_the_drive(layer.cell):
+        if not self.converts(layer) or not _has_effect(layer):
             return super().rebuilt(layer)
         _with_counterpart(layer)
         check_exact(
@@ -349,13 +418,13 @@ class _ToKeras(_Conversion):
         return super().called(layer, args, kwargs)
 
     def converts(self, layer):
-        return isinstance(layer, RuleLayer)
+        return isinstance(layer, RuleLayer) or type(layer) in PLAIN.values()
 
     def counterpart(self, layer):
         keras_class = _with_counterpart(layer).keras_layer
         bases = (keras_class, keras.layers.RNN, keras.Layer)
         known = {*UNLISTED}.union(*(inspect.signature(b.__init__).parameters for b in bases))
-        config = layer.get_config()
+        config = _options(layer)
         config["use_bias"] |= config.get("use_recurrent_bias", False)
         return keras_class(**{k: v for k, v in config.items() if k in known})
 
@@ -367,13 +436,27 @@ class _ToKeras(_Conversion):
             parts = [getattr(ours, weight.name)]
             if weight.name == "bias":
                 parts.append(getattr(ours, "recurrent_bias", None))
-            parts = [part for part in parts if part is not None]
-            weight.assign(sum(map(_tensor, parts)))
-            _share_flag(parts, weight)
+            self.assign([part for part in parts if part is not None], weight)
+
+
+def _options(layer):
+    """Return the config of a layer, with the options that Keras leaves out of it."""
+    config = layer.get_config()
+    config |= {
+        name: getattr(layer.cell, name) for name in UNLISTED if hasattr(layer.cell, name)
+    }
+    if isinstance(layer, (keras.layers.LSTM, keras.layers.GRU)):
+        config["use_cudnn"] = layer.use_cudnn
+    return config
+
+
+def _has_effect(layer):
+    """Return whether a layer has a rule that changes what it computes."""
+    return isinstance(layer, RuleLayer) and changes_the_drive(layer.cell)
 
 
 def _with_counterpart(layer):
-    if not layer.cell.extends_keras_cell:
+    if not getattr(layer.cell, "extends_keras_cell", True):
         raise ValueError(
             f"{type(layer).__name__} {layer.name!r} has no Keras counterpart: its cell is not "
             f"that of keras.layers.{layer.keras_layer.__name__} with a rule for its input"

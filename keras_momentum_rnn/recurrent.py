@@ -15,6 +15,7 @@ from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.kernels import stock_layers
+from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan, call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
@@ -159,19 +160,7 @@ class RuleLayer(keras.layers.RNN):
         return narrow
 
     def _plan(self, **call):
-        cell = self.cell
-        call |= {
-            "stateful": self.stateful,
-            "unroll": self.unroll,
-            "use_cudnn": self.use_cudnn,
-            "native_absence": runtime.absence(),
-        }
-        # A plan takes as long as a small call: it is made once for all calls alike.
-        key = (*sorted(call.items()), cell.rule, cell.dropout, cell.recurrent_dropout)
-        plans = self._plans.value
-        if key not in plans:
-            plans[key] = choose(call_of(cell, backend=keras.config.backend(), **call))
-        return plans[key]
+        return plan_once(self, self.cell, self._plans.value, **call)
 
     def chosen_cell(self) -> type[RuleCell]:
         """Return the class of the cell."""
@@ -274,7 +263,7 @@ class RuleLayer(keras.layers.RNN):
     def _finished(self, outputs, states, mask):
         """Return what the call returns, and keep the states of a stateful layer."""
         if mask is not None:
-            outputs = self._masked(outputs, mask)
+            outputs = shown(outputs, mask, self.return_sequences, self.zero_output_for_mask)
         # PyTorch's tracers carry an assignment out, and the file would start from its result.
         if self.stateful and not traced_by_torch():
             for variable, state in zip(self.states, states):
@@ -383,20 +372,6 @@ class RuleLayer(keras.layers.RNN):
                 )
         return states + self.get_initial_state(ops.shape(sequences)[0])[len(states) :]
 
-    def _masked(self, outputs, mask):
-        """Return the outputs as Keras shows them where the mask is False.
-
-        There it repeats the last output, or shows zero with `zero_output_for_mask`. Before
-        the first step, JAX repeats the initial h and the other backends show zero.
-        """
-        if not self.zero_output_for_mask:
-            if keras.config.backend() == "jax":
-                return outputs
-            mask = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
-        if not self.return_sequences:
-            mask = mask[:, -1:]
-        return ops.where(ops.expand_dims(mask, -1), outputs, ops.zeros_like(outputs))
-
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         del config["cell"]
@@ -414,6 +389,28 @@ class RuleLayer(keras.layers.RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def plan_once(layer, cell, plans, **call):
+    """Return the plan of a call. It takes as long as a small call: calls alike share it.
+
+    Args:
+        layer: the layer that is called.
+        cell: its cell as the paths see it.
+        plans: dict of the plans of this layer so far.
+        **call: as of `paths.plan.Call`, but for what layer and cell say.
+    """
+    call |= {
+        "stateful": layer.stateful,
+        "unroll": layer.unroll,
+        "use_cudnn": layer.use_cudnn,
+        "native_absence": runtime.absence(),
+    }
+    of_cell = cell.rule, cell.dropout, cell.recurrent_dropout, cell.standard_activations
+    key = (*sorted(call.items()), *of_cell)
+    if key not in plans:
+        plans[key] = choose(call_of(cell, backend=keras.config.backend(), **call))
+    return plans[key]
 
 
 def cell_arguments(cell_class):

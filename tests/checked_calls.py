@@ -12,6 +12,7 @@ import numpy as np
 import keras_momentum_rnn
 from keras_momentum_rnn import (
     DTRIV,
+    LSTM,
     MCRM,
     SRLSTM,
     AdamGRU,
@@ -70,6 +71,9 @@ assert_type(layer.cell, MomentumLSTMCell)
 assert_type(layer.cell.momentum, float)
 assert_type(RuleLSTM(8, rule=rules.NAG()).cell, RuleLSTMCell)
 assert_type(layer.plan(training=True).path, str)
+assert_type(LSTM(8, return_sequences=True).plan(training=True).path, str)
+convert.accelerate(LSTM(8), report=True)
+convert.accelerate(LSTM(8), reports=True)  # mistake
 y = layer(x)
 z = layer(y, initial_state=[y, y], training=True)
 keras.layers.Bidirectional(layer)

@@ -23,6 +23,8 @@ TOLERANCE = 1e-5
 # One of each path, cell and kind of rule, and the layer of Keras that most of them stand for.
 LAYERS = {
     "LSTM": keras.layers.LSTM,
+    "our LSTM": kmr.LSTM,
+    "our GRU": kmr.GRU,
     "MomentumLSTM": kmr.MomentumLSTM,
     "SRLSTM": partial(kmr.SRLSTM, restart_period=3),
     "SRLSTM released": partial(kmr.SRLSTM, restart_period=3, formulation="released"),

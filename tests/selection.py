@@ -26,9 +26,14 @@ VERDICTS = {
 }
 
 TABLE = """
+test_accelerate.py
+    quick     models_of_every_structure
+    compiled  training_goes_on_as_if_nothing_had_happened
+    compiled  a_loss_scale_goes_along
+    torch     *
 test_against_keras.py
     compiled  plain_layer
-    quick     bidirectional[*-holes-concat]
+    quick     bidirectional[*our_Momentum*-holes-concat]
     compiled  bidirectional
     compiled  keras_own_tests_pass
 test_arguments.py
@@ -236,6 +241,21 @@ test_paths.py
     torch     filter_equals_the_steps_of_the_rule
     quick     half_precision_around_the_layer[*AdamLSTM*]
     compiled  half_precision_around_the_layer
+test_plain_layers.py
+    # On JAX and TensorFlow each recurrence, each way through time and each path once.
+    quick     values_and_gradients_are_those_of_keras[LSTM-LSTM-native-holes]
+    quick     values_and_gradients_are_those_of_keras[GRU-GRU-native-dropout]
+    quick     values_and_gradients_are_those_of_keras[SimpleRNN-SimpleRNN-native-zeros]
+    torch     values_and_gradients_are_those_of_keras[*-fused-*]
+    compiled  values_and_gradients_are_those_of_keras
+    torch     what_no_path_serves_runs_as_in_keras
+    torch     arguments_config_and_names_are_those_of_keras
+    quick     a_stateful_layer_trains_on_from_its_states[GRU-GRU]
+    compiled  a_stateful_layer_trains_on_from_its_states
+    torch     files[SimpleRNN-SimpleRNN]
+    torch     files[GRU-GRU]
+    compiled  files
+    compiled  fit_takes_the_kernel
 test_plan.py
     torch     every_call_has_one_plan_that_serves_it
     torch     each_condition_alone_keeps_a_kernel_away

@@ -15,6 +15,8 @@ from keras_momentum_rnn.streaming import initial_states, step_model
 # Each kind of layer and each form once, with all sizes open where the form lets them.
 REPRESENTATIVES = (
     ("LSTM", "last"),
+    ("our LSTM", "bidirectional"),
+    ("our GRU", "masked"),
     ("MomentumLSTM", "masked"),
     ("AdamLSTM", "bidirectional"),
     ("SRLSTM", "last"),

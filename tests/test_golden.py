@@ -210,7 +210,7 @@ def test_nested_equals_released_code(name):
 def test_parameter_counts_of_the_mcrm_paper(features, outputs, total, sizes):
     """Its Table 2, within 2 %: it prints the sizes of NLSTM and MCRM for MNIST swapped."""
     for name, units in sizes.items():
-        layer_class = getattr(kmr, name, None) or getattr(keras.layers, name)
+        layer_class = getattr(kmr, name)
         model = keras.Sequential(
             [keras.Input((None, features)), layer_class(units), keras.layers.Dense(outputs)]
         )

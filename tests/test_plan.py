@@ -120,13 +120,14 @@ SERVED = {
     "native-jax": ("native", {"backend": "jax", "training": True, **HERE}),
     "native-tensorflow": ("native", {"backend": "tensorflow", "training": True, **HERE}),
     "fused-torch": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "linear"}),
+    "fused-plain": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "none"}),
     "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
     "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
     "drive-stock": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
     "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
 }
 NATIVES = ("native-torch", "native-jax", "native-tensorflow")
-OWN = (*NATIVES, "fused-torch", "fused-stock", "drive-torch", "drive-stock")
+OWN = (*NATIVES, "fused-torch", "fused-plain", "fused-stock", "drive-torch", "drive-stock")
 FILTERING = ("fused-torch", "fused-stock", "filter")
 # What alone keeps a kernel from a call that it would serve.
 KEPT_AWAY = [
@@ -140,10 +141,10 @@ KEPT_AWAY = [
     *((name, "recurrent_dropout", True) for name in OWN),
     *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock")),
     *((name, "transformed", True) for name in ("fused-torch", "drive-torch")),
-    *((name, "drive_from_input", False) for name in FILTERING),
+    *((name, "drive_from_input", False) for name in (*FILTERING, "fused-plain")),
     *((name, "slots_given", True) for name in FILTERING),
     *((name, "stateful", True) for name in FILTERING),
-    *((name, "dropout", "gates") for name in FILTERING),
+    *((name, "dropout", "gates") for name in (*FILTERING, "fused-plain")),
     *((name, "features", 16) for name in FILTERING),
     *((name, "rule_overflows", True) for name in (*FILTERING, "drive-torch", "drive-stock")),
     *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock")),
@@ -214,8 +215,10 @@ def test_every_call_has_one_plan_that_serves_it(call):
         assert not call.recurrent_dropout and call.rule_kind != "other"
         assert plan.path == "fused" or not call.rule_learns or call.rule_constant
     if plan.path in ("fused", "filter"):
-        assert call.rule_kind == "linear" and call.drive_from_input
-        assert not call.slots_given and not call.stateful and call.dropout != "gates"
+        assert call.drive_from_input and call.dropout != "gates"
+        if (plan.path, call.backend, call.rule_kind) != ("fused", "torch", "none"):
+            assert call.rule_kind == "linear"
+            assert not call.slots_given and not call.stateful
     if plan.path in ("fused", "drive", "filter"):
         assert not call.rule_overflows
     if plan.path == "drive":

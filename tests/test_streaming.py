@@ -54,8 +54,8 @@ def test_step_by_step_equals_predict(case, sequences):
     assert_streams(model, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("layer", [layers.LSTM, layers.GRU, layers.SimpleRNN])
-def test_layers_of_keras_stream_too(layer):
+@pytest.mark.parametrize("layer", [layers.LSTM, layers.GRU, layers.SimpleRNN, kmr.GRU])
+def test_layers_without_a_rule_stream_too(layer):
     assert_streams(keras.Sequential([keras.Input((TIME, FEATURES)), layer(UNITS)]), X[:, :1])
     assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layer(UNITS)]))
 

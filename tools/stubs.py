@@ -16,6 +16,7 @@ import keras
 
 from keras_momentum_rnn import annotations, cells, layers, rules
 from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.layers import plain
 from keras_momentum_rnn.recurrent import RuleLayer
 
 HEAD = '''\
@@ -55,8 +56,12 @@ RULE = inspect.signature(rules.get).parameters["rule"]
 
 
 def public(module):
-    """Return the public classes of a package."""
-    return [getattr(module, name) for name in module.__all__]
+    """Return the public classes of a package whose constructors are computed.
+
+    Those of the layers without a rule are Keras's own.
+    """
+    classes = [getattr(module, name) for name in module.__all__]
+    return [cls for cls in classes if not issubclass(cls, plain.PlainLayer)]
 
 
 def needs_rule(cls):
@@ -229,6 +234,7 @@ def stub(module):
     lines = HEAD.splitlines()
     if module is layers:
         lines += import_lines(cells.__name__, [n for n in cells.__all__ if n in words])
+        lines += import_lines(plain.__name__, plain.__all__)
     lines += [f"from {BASES[c]} import {c.__name__}" for c in BASES if c.__name__ in words]
     lines += import_lines(rules.__name__, [n for n in rules.__all__ if n in words])
     exported = ["__all__ = [", *(f'    "{name}",' for name in module.__all__), "]"]

@@ -4,6 +4,7 @@ import importlib
 import inspect
 
 from keras_momentum_rnn import cells
+from keras_momentum_rnn.layers import plain
 from keras_momentum_rnn.layers.registry import our_layers
 
 FAMILIES = {
@@ -49,6 +50,8 @@ def pages():
         f"layers_{family.lower()}": f"# {title}\n\n{link}{entries('', our_layers(family))}"
         for family, title in FAMILIES.items()
     }
+    guide = "[How to use them](../guides/accelerate.md)\n\n"
+    found["layers_plain"] = f"# Layers without a rule\n\n{guide}{entries('', plain.__all__)}"
     found["layer_methods"] = "# What all layers have\n\n" + entries(
         "", ["recurrent.RuleLayer", "paths.plan.Plan"], MEMBERS
     )

@@ -29,7 +29,7 @@ def available_layers() -> dict[str, type[keras.layers.RNN]]:
 def our_layers(
     family: str | None = None, rule: type[Rule] | None = None
 ) -> dict[str, type[RuleLayer]]:
-    """Return our layers by name.
+    """Return our layers with a rule by name.
 
     Args:
         family: `"LSTM"`, `"RNN"`, `"GRU"`, `"DTRIV"` or `"nested"`, or None for all.
@@ -46,7 +46,9 @@ def our_layers(
     return {
         name: cls
         for name, cls in ours.items()
-        if family in (None, cls.family) and rule in (None, cls.rule_class)
+        if issubclass(cls, RuleLayer)
+        and family in (None, cls.family)
+        and rule in (None, cls.rule_class)
     }
 
 

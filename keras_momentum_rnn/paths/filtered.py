@@ -63,13 +63,13 @@ def filter_in_steps(cell, sequence, plan):
 
 
 def filtered_input(cell, sequence):
-    """Return [x, 1] without its masked steps, filtered, and the number of its steps."""
+    """Return [x, 1] without its masked steps, filtered if there is a rule, and their number."""
     x = cell.to_slot_dtype(sequence.x)
     if sequence.training and cell.dropout:
         x = x * ops.expand_dims(cell.to_slot_dtype(cell.get_dropout_mask(x[:, 0])), 1)
     x, steps = unmasked(x, sequence.mask)
     x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
-    return filtered(cell.rule.coefficients, x), steps
+    return filtered(cell.rule.coefficients, x) if cell.rule.linear else x, steps
 
 
 def unmasked(x, mask):

@@ -19,6 +19,8 @@ SATURATED = 1e4
 def run_on_filtered_input(cell, sequence, plan):
     """Run a sequence whose rule is linear and whose slots start at zero: filter x.
 
+    Where there is no rule, x is the filtered x.
+
     Args:
         cell: a cell whose recurrence has a fused kernel.
         sequence: a `run.Sequence`; the slots in its states are not read.
@@ -29,9 +31,11 @@ def run_on_filtered_input(cell, sequence, plan):
     """
     x, steps = filtered_input(cell, sequence)
     rows = cell.input_rows()
-    _, slots = cell.split(sequence.states)
-    counters = [cell.rule.advance_counter(0, cell.to_slot_dtype(steps)) for _ in slots[1:]]
     outputs, final = run_kernel(cell, sequence, x, rows, steps)
+    _, slots = cell.split(sequence.states)
+    if not slots:
+        return outputs, final
+    counters = [cell.rule.advance_counter(0, cell.to_slot_dtype(steps)) for _ in slots[1:]]
     return outputs, [*final, at(x, steps) @ rows, *counters]
 
 

@@ -4,6 +4,7 @@ A masked sample equals the sample without its masked steps. Once unmasked steps 
 path needs only each sample's length.
 """
 
+import keras
 from keras import ops
 
 
@@ -29,3 +30,24 @@ def spread_out(outputs, h, mask):
     count = ops.expand_dims(ops.cumsum(ops.cast(mask, "int32"), axis=1), -1)
     outputs = ops.concatenate([ops.expand_dims(h, 1), outputs], axis=1)
     return ops.take_along_axis(outputs, count, axis=1)
+
+
+def shown(outputs, mask, all_outputs, zero):
+    """Return the outputs as Keras shows them where the mask is False.
+
+    There it repeats the last output, or shows zero with `zero_output_for_mask`. Before the
+    first step, JAX repeats the initial h and the other backends show zero.
+
+    Args:
+        outputs: tensor `(batch, time, units)`, or with the last step alone.
+        mask: bool tensor `(batch, time)`.
+        all_outputs: bool, whether the outputs are those of all steps.
+        zero: bool, the `zero_output_for_mask` of the layer.
+    """
+    if not zero:
+        if keras.config.backend() == "jax":
+            return outputs
+        mask = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
+    if not all_outputs:
+        mask = mask[:, -1:]
+    return ops.where(ops.expand_dims(mask, -1), outputs, ops.zeros_like(outputs))

@@ -24,6 +24,7 @@ class Plan:
             "step": the loop over steps.
             "scripted", "graph_loop": that loop in TorchScript, or in a graph of PyTorch, for
                 a file.
+            "keras": the loop or the kernel of Keras, of the layers without a rule.
         reason: why, in words.
         projects_before_loop: bool, whether `W x + b` is computed for all times before the
             loop of "filter" and "step", since W no longer fits in the CPU cache.

@@ -96,6 +96,7 @@ class Kernel:
 
 
 LINEAR = ("linear",)
+NONE_OR_LINEAR = ("none", "linear")
 LINEAR_OR_SCALED = ("linear", "elementwise", "scaled")
 
 
@@ -116,15 +117,22 @@ def overflowing(call):
 
 
 def unfiltered(call):
-    """Return the reasons why a rule cannot filter the input in place of the drive."""
+    """Return the reasons why a rule cannot filter the input in place of the drive.
+
+    Where there is no rule, nothing is filtered.
+    """
+    filters = call.rule_kind != "none"
     return [
         (
             not call.drive_from_input,
             f"{call.cell} does not take its drive from the input alone",
         ),
-        (call.slots_given or call.stateful, "the slots do not start at zero"),
+        (filters and (call.slots_given or call.stateful), "the slots do not start at zero"),
         (call.dropout == "gates", "each gate has a dropout mask of its own"),
-        (call.features >= call.drive_width, "the input is as wide as the drive"),
+        (
+            filters and call.features >= call.drive_width,
+            "the input is as wide as the drive",
+        ),
         *overflowing(call),
     ]
 
@@ -135,7 +143,7 @@ def unbuilt(call):
     return [(not built, "its stock layer was not built for slots"), *overflowing(call)]
 
 
-FILTERED = "the rule filters the input for all times, a fused kernel does the rest"
+FILTERED = "a fused kernel on the input of all times, which the rule, if any, filters before"
 DRIVEN = "the drive of all times, then a fused kernel"
 
 
@@ -177,7 +185,7 @@ TORCH_FUSED = Kernel(
     backends=("torch",),
     dtypes=FLOAT,
     recurrences=("lstm", "gru", "elman"),
-    rule_kinds=LINEAR,
+    rule_kinds=NONE_OR_LINEAR,
     transforms=False,
     fused=True,
     reasons=unfiltered,

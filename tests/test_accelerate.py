@@ -1,0 +1,305 @@
+"""`convert.accelerate`: the same model on our plain layers, which trains on where it was."""
+
+import json
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+from conversions import (
+    BATCH,
+    TIME,
+    UNITS,
+    WIDTH,
+    assert_equal_arrays,
+    assert_same,
+    configs,
+    distinct,
+    functional,
+    random,
+    randomized,
+    sequences,
+)
+from harness import BACKEND, assert_close
+from keras import layers, ops
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn.convert import accelerate, from_keras, to_keras
+from keras_momentum_rnn.layers.plain import PlainLayer
+
+
+def plain(layer):
+    """Return how many of our plain layers there are inside a layer or model."""
+    return len(distinct(layer, PlainLayer))
+
+
+def assert_there_and_back(model, inputs, count):
+    """Accelerate a model and convert it back; return the fast one."""
+    before = model.get_weights()
+    fast = accelerate(model)
+    back = to_keras(fast)
+    assert plain(fast) == count and plain(model) == plain(back) == 0
+    assert_same(model, fast, inputs)
+    assert_same(model, back, inputs)
+    assert configs(back) == configs(model)
+    for other in (model, fast, back):
+        assert_equal_arrays(before, other.get_weights())
+    return fast
+
+
+def test_models_of_every_structure():
+    a, b = keras.Input((TIME, WIDTH), name="a"), keras.Input((TIME, WIDTH), name="b")
+    many = keras.Input((2, TIME, WIDTH))
+    shared = layers.GRU(UNITS, return_sequences=True, reset_after=False, name="shared")
+    nested = keras.Sequential([keras.Input((TIME, UNITS)), layers.SimpleRNN(UNITS)])
+    x = layers.Masking()(a)
+    code, *states = layers.LSTM(UNITS, return_state=True, name="encoder")(x)
+    both = layers.Bidirectional(layers.GRU(UNITS, return_sequences=True))(x)
+    outputs = {
+        "nested": [nested(shared(a)), nested(shared(b))],
+        "decoder": layers.LSTM(UNITS, go_backwards=True)(b, initial_state=states),
+        "both": layers.Add()([ops.mean(both, axis=1)[:, :UNITS], code]),
+        "many": layers.TimeDistributed(layers.SimpleRNN(2, activation="relu"))(many),
+    }
+    model = functional(a, b, many, outputs=outputs)
+    inputs = [sequences(), random(BATCH, TIME, WIDTH), random(BATCH, 2, TIME, WIDTH)]
+    fast = assert_there_and_back(model, inputs, 7)
+    assert [x.name for x in fast.layers] == [x.name for x in model.layers]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.LSTM(UNITS, use_cudnn=False, implementation=1, dropout=0.2, seed=3),
+        lambda: layers.Bidirectional(layers.GRU(UNITS, zero_output_for_mask=True)),
+        lambda: layers.SimpleRNN(UNITS, dtype="mixed_bfloat16"),
+    ],
+    ids=["LSTM", "bidirectional", "half"],
+)
+def test_a_layer_alone_keeps_its_options(make):
+    layer = make()
+    layer.build((BATCH, TIME, WIDTH))
+    randomized(layer)
+    fast = assert_there_and_back(layer, sequences(), 2 if layer.name == "bidirectional" else 1)
+    if isinstance(layer, layers.LSTM):
+        for new in (fast, to_keras(fast)):
+            assert new.use_cudnn is False and new.cell.implementation == 1
+
+
+def test_a_stateful_layer_goes_on_from_its_states():
+    layer = layers.SimpleRNN(UNITS, stateful=True)
+    layer(sequences())
+    copies = [accelerate(layer), to_keras(accelerate(layer))]
+    for _ in range(2):
+        expected = layer(sequences())
+        for copy in copies:
+            assert_close(*(ops.convert_to_numpy(y) for y in (copy(sequences()), expected)))
+
+
+def test_a_rule_may_follow():
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS)])
+    ours = from_keras(accelerate(randomized(model)), kmr.MomentumLSTM, momentum=0, step_size=1)
+    assert type(ours.layers[0]) is kmr.MomentumLSTM
+    assert_same(model, ours, sequences())
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Wrong(keras.metrics.Metric):
+    """A metric with a variable of its own."""
+
+    def __init__(self, name="wrong", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.total = self.add_weight(name="total", initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.total.assign(self.total + ops.sum(ops.abs(y_true - y_pred)))
+
+    def result(self):
+        return self.total.value
+
+
+def huge(y_true, y_pred):
+    """A loss that no one registered."""
+    return 10 * ops.mean(ops.square(y_true - y_pred), axis=-1)
+
+
+def trained():
+    """Return a model of all kinds of layers after an epoch, and the data."""
+    keras.utils.set_random_seed(0)
+    a, b = keras.Input((TIME, WIDTH), name="a"), keras.Input((TIME, WIDTH), name="b")
+    shared = layers.GRU(UNITS, return_sequences=True, dropout=0.2, seed=1)
+    frozen = layers.LSTM(UNITS, trainable=False)
+    both = layers.Bidirectional(layers.LSTM(UNITS, recurrent_regularizer="l2"))(shared(a))
+    y = layers.Dropout(0.2, seed=3)(frozen(shared(b)))
+    outputs = {"y": layers.Dense(2, name="y")(both), "z": layers.Dense(2, name="z")(y)}
+    model = keras.Model({"a": a, "b": b}, outputs)
+    rate = keras.optimizers.schedules.ExponentialDecay(0.05, 4, 0.5)
+    model.compile(
+        keras.optimizers.Adam(rate, clipnorm=1.0, amsgrad=True),
+        {"y": huge, "z": keras.losses.Huber(delta=0.5)},
+        loss_weights={"y": 0.1, "z": 1.0},
+        metrics={"y": ["mae", Wrong()], "z": keras.metrics.RootMeanSquaredError()},
+    )
+    x = {name: random(8, TIME, WIDTH, seed=i) for i, name in enumerate("ab")}
+    data = x, {"y": random(8, 2, seed=2), "z": random(8, 2, seed=3)}
+    fit(model, data)
+    return model, data
+
+
+def fit(model, data, epochs=2):
+    """Train, in an order that does not change, and return every number of the history."""
+    history = model.fit(*data, batch_size=4, epochs=epochs, shuffle=False, verbose=0).history
+    return [history[name] for name in sorted(history)]
+
+
+def test_training_goes_on_as_if_nothing_had_happened():
+    model, data = trained()
+    fast = accelerate(model)
+    back = to_keras(fast)
+    for other in (fast, back):
+        assert other.compiled and int(other.optimizer.iterations) == 4
+        assert_equal_arrays(model.optimizer.variables, other.optimizer.variables)
+    expected = fit(model, data)
+    for other in (fast, back):
+        np.testing.assert_allclose(fit(other, data), expected, rtol=2e-5)
+        for one, two in zip(other.get_weights(), model.get_weights(), strict=True):
+            assert_close(one, two, 1e-5)
+
+
+def test_a_file_of_the_way_back_needs_keras_alone(tmp_path):
+    model, data = trained()
+    model.compile("adam", "mse", metrics={"y": "mae"})
+    back = to_keras(accelerate(model))
+    fit(back, data)
+    back.save(tmp_path / "model.keras")
+    with zipfile.ZipFile(tmp_path / "model.keras") as file:
+        assert "momentum_rnn" not in file.read("config.json").decode()
+        assert json.loads(file.read("config.json"))["compile_config"]["optimizer"]
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert_equal_arrays(back.optimizer.variables, loaded.optimizer.variables)
+
+
+def test_a_loss_scale_goes_along():
+    model = keras.Sequential(
+        [
+            keras.Input((TIME, WIDTH)),
+            layers.LSTM(UNITS, dtype="mixed_float16"),
+            layers.Dense(2, dtype="float32"),
+        ]
+    )
+    inner = keras.optimizers.SGD(0.1, momentum=0.5)
+    scaled = keras.optimizers.LossScaleOptimizer(inner, dynamic_growth_steps=1)
+    model.compile(scaled, "mse")
+    data = random(8, TIME, WIDTH), random(8, 2)
+    fit(model, data)
+    fast = accelerate(model)
+    assert_equal_arrays(model.optimizer.variables, fast.optimizer.variables)
+    assert_close(fit(fast, data), fit(model, data), 1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_without_a_trained_optimizer(compiled):
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS)])
+    if compiled:
+        model.compile(keras.optimizers.SGD(0.25), "mse", jit_compile=False)
+    fast = accelerate(model)
+    assert fast.compiled == compiled
+    if compiled:
+        assert float(fast.optimizer.learning_rate) == 0.25
+        assert fast.loss == "mse" and not fast.jit_compile
+
+
+def frozen_after_training():
+    model, _ = trained()
+    model.layers[-1].trainable = False
+    return model
+
+
+class Subclassed(keras.Model):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.memory = layers.LSTM(UNITS)
+
+    def call(self, x):
+        return self.memory(x)
+
+
+def with_a_nameless_metric():
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(2)])
+    model.compile("sgd", "mse", metrics=[huge])
+    return model
+
+
+ERRORS = {
+    "nothing": (lambda: layers.Dense(2), "no keras.layers.LSTM, GRU, SimpleRNN"),
+    "again": (lambda: accelerate(layers.LSTM(2)), "no keras.layers.LSTM, GRU, SimpleRNN"),
+    "subclassed": (lambda: Subclassed(name="mine"), "'mine'.*class of its own, Subclassed"),
+    "frozen": (frozen_after_training, "made for other variables.*Compile the model again"),
+    "metric": (with_a_nameless_metric, "custom_object_scope.*huge"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_say_what_is_wrong(case):
+    make, message = ERRORS[case]
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        accelerate(make())
+
+
+def test_a_metric_may_be_named_to_keras():
+    with keras.saving.custom_object_scope({"huge": huge}):
+        fast = accelerate(with_a_nameless_metric())
+    assert len(fit(fast, (random(8, TIME, WIDTH), random(8, 2)), epochs=1)) == 2
+
+
+class MyLSTM(layers.LSTM):
+    """A subclass, which may do anything."""
+
+
+class Reader(layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.memories = [layers.GRU(UNITS, name="hidden")]
+
+    def call(self, x):
+        return self.memories[0](x)
+
+
+def test_the_report_names_what_was_replaced_and_what_not(capsys):
+    many = {"return_sequences": True}
+    model = keras.Sequential(
+        [
+            keras.Input((TIME, WIDTH)),
+            layers.Bidirectional(layers.LSTM(UNITS, **many), name="both"),
+            layers.GRU(UNITS, recurrent_dropout=0.1, name="slow", **many),
+            MyLSTM(UNITS, name="mine", **many),
+            layers.RNN(layers.LSTMCell(UNITS), name="loop", **many),
+            kmr.MomentumLSTM(UNITS, name="ours", **many),
+            Reader(name="reader"),
+        ]
+    )
+    accelerate(model)
+    assert capsys.readouterr().out == ""
+    fast = accelerate(model, report=True)
+    path = fast.layers[0].forward_layer.plan(training=True).path
+    lines = capsys.readouterr().out.splitlines()
+    expected = [
+        ("forward_", f"(LSTM): replaced, trains on the path '{path}': "),
+        ("backward_", f"(LSTM): replaced, trains on the path '{path}': "),
+        ("slow (GRU): replaced, trains on the path 'keras': ", "recurrent dropout acts on h"),
+        ("mine (MyLSTM)", ": kept, of a subclass of Keras's"),
+        ("loop (RNN)", ": kept, no LSTM, GRU or SimpleRNN"),
+        ("ours (MomentumLSTM)", ": kept, a layer of keras_momentum_rnn"),
+        ("hidden (GRU)", ": kept, made by the layer 'reader' of the class Reader"),
+    ]
+    for line, (start, rest) in zip(lines, expected, strict=True):
+        assert line.startswith(start) and rest in line
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="the same on every backend")
+def test_the_original_is_left_alone():
+    model, data = trained()
+    weights, slots = model.get_weights(), [ops.copy(v) for v in model.optimizer.variables]
+    fit(accelerate(model), data)
+    assert_equal_arrays(weights, model.get_weights())
+    assert_equal_arrays(slots, model.optimizer.variables)

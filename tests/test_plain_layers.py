@@ -1,0 +1,278 @@
+"""Layers without a rule: Keras's own, on the paths of this library.
+
+test_against_keras.py draws their options and runs Keras's own tests on them.
+"""
+
+import keras
+import numpy as np
+import pytest
+from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from masks import MASKS
+
+import keras_momentum_rnn as kmr
+from keras_momentum_rnn.layers import plain
+from keras_momentum_rnn.paths import registry
+from keras_momentum_rnn.paths.native import runtime
+
+BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
+SHAPE = (BATCH, TIME, FEATURES)
+CLASSES = [(kmr.LSTM, keras.layers.LSTM), (kmr.GRU, keras.layers.GRU)]
+CLASSES += [(kmr.SimpleRNN, keras.layers.SimpleRNN)]
+each_class = pytest.mark.parametrize("ours, theirs", CLASSES, ids=lambda cls: cls.__name__)
+lstm = pytest.mark.parametrize("ours, theirs", CLASSES[:1], ids=lambda cls: cls.__name__)
+needs_native = pytest.mark.skipif(
+    runtime.absence() is not None, reason=f"no native kernel: {runtime.absence()}"
+)
+
+
+def pair(ours, theirs, shape=SHAPE, **options):
+    """Return our layer and Keras's with the same random weights."""
+    layers = [cls(UNITS, seed=7, **options) for cls in (ours, theirs)]
+    for layer in layers:
+        layer.build(shape)
+    randomise(layers[1], np.random.default_rng(0))
+    layers[0].set_weights(layers[1].get_weights())
+    return layers
+
+
+def states(layer, seed=1):
+    rng = np.random.default_rng(seed)
+    return [normal(rng, BATCH, size) for size in layer.state_size]
+
+
+def paths_taken(monkeypatch):
+    """Return a list that gets the path of each call that does not run as in Keras."""
+    taken, run_path = [], plain.run
+    monkeypatch.setattr(
+        plain, "run", lambda plan, *rest: taken.append(plan.path) or run_path(plan, *rest)
+    )
+    return taken
+
+
+# What the call is like: options of the layer, and its mask.
+CALLS = {
+    "plain": ({}, None),
+    "backwards": ({"go_backwards": True, "return_sequences": False}, None),
+    "dropout": ({"dropout": 0.4}, None),
+    "no-bias": ({"use_bias": False}, "right"),
+    "holes": ({"go_backwards": True}, "holes"),
+    "zeros": ({"zero_output_for_mask": True}, "dead_row"),
+    "last-of-dead-row": ({"return_sequences": False}, "dead_row"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("path", ["native", "fused"])
+@each_class
+def test_values_and_gradients_are_those_of_keras(ours, theirs, path, call, monkeypatch):
+    if path == "native" and runtime.absence():
+        pytest.skip(runtime.absence())
+    if path == "fused":
+        # As of a layer too wide for the kernel.
+        monkeypatch.setattr(registry, "CACHED_WEIGHTS", 0)
+        monkeypatch.setattr(registry, "NATIVE_WEIGHTS", 0)
+    options, mask = CALLS[call]
+    layers = pair(ours, theirs, **{"return_sequences": True, "return_state": True, **options})
+    rng, first = np.random.default_rng(2), states(layers[0])
+    x = normal(rng, *SHAPE)
+    outputs = (BATCH, TIME, UNITS) if layers[0].return_sequences else (BATCH, UNITS)
+    cotangents = [normal(rng, *outputs), *states(layers[0], seed=3)]
+    arguments = {"training": True}
+    if mask is not None:
+        arguments["mask"] = MASKS[mask](BATCH, TIME)
+    taken = paths_taken(monkeypatch)
+    (results, by_all), (expected, expected_by_all) = (
+        results_and_gradients(layer, x, cotangents, first, **arguments) for layer in layers
+    )
+    assert set(taken) == ({path} if path == "native" or BACKEND == "torch" else set())
+    for one, other in zip(results, expected, strict=True):
+        assert_close(one, other, 1e-5)
+    assert by_all.keys() == expected_by_all.keys()
+    for name, gradient in expected_by_all.items():
+        assert_close(by_all[name], gradient, 1e-5)
+
+
+class Doubled(keras.layers.LSTMCell):
+    def call(self, inputs, states, training=False):
+        return super().call(2 * inputs, states, training=training)
+
+
+def with_own_cell(layer):
+    layer.cell.__class__ = Doubled
+
+
+def with_own_activation(layer):
+    layer.cell.activation = keras.activations.softsign
+
+
+# What runs as in Keras: options, arguments of the call, a change of the layer, and the reason.
+AS_IN_KERAS = {
+    "recurrent-dropout": ({"recurrent_dropout": 0.3}, {"training": True}, "acts on h"),
+    "activation": ({"activation": "softsign"}, {}, "tanh and sigmoid alone"),
+    "unroll": ({"unroll": True}, {}, "unroll=True"),
+    "stepped": ({"use_cudnn": False}, {}, "use_cudnn=False"),
+    "half": ({"dtype": "mixed_bfloat16"}, {}, "computes in bfloat16"),
+}
+
+
+@pytest.mark.parametrize("call", AS_IN_KERAS)
+@lstm
+def test_what_no_path_serves_runs_as_in_keras(ours, theirs, call, monkeypatch):
+    options, arguments, reason = AS_IN_KERAS[call]
+    layers, taken = pair(ours, theirs, **options), paths_taken(monkeypatch)
+    plan = layers[0].plan(**arguments)
+    assert plan.path == "keras" and reason in plan.reason and "no rule" not in plan.reason
+    x = normal(np.random.default_rng(1), *SHAPE)
+    one, other = (run(layer, x, **arguments)[0] for layer in layers)
+    np.testing.assert_array_equal(one, other)
+    assert not taken
+
+
+def test_a_gru_that_resets_before_runs_as_in_keras():
+    layers = pair(kmr.GRU, keras.layers.GRU, reset_after=False)
+    assert layers[0].plan(training=True).path == "keras"
+    x = normal(np.random.default_rng(1), *SHAPE)
+    np.testing.assert_array_equal(*(run(layer, x, training=True)[0] for layer in layers))
+
+
+@lstm
+def test_calls_that_do_not_fit_are_left_to_keras(ours, theirs, monkeypatch):
+    """The kernel would read beyond the memory of a state, or run another cell's equation."""
+    layers, taken = pair(ours, theirs), paths_taken(monkeypatch)
+    x = normal(np.random.default_rng(1), *SHAPE)
+    run(layers[0], x, training=True)  # a plan that must not serve what follows
+    taken.clear()
+    one_for_all = [state[:1] for state in states(layers[0])]
+    if BACKEND == "torch":  # the loops of the others refuse it
+        one, other = (run(layer, x, initial_state=one_for_all)[0] for layer in layers)
+        np.testing.assert_array_equal(one, other)
+    for wrong in (x[..., :2], x[:, :0]):
+        with pytest.raises(Exception):  # noqa: B017
+            layers[0](wrong)
+    for change in (with_own_activation, with_own_cell):
+        for layer in layers:
+            change(layer)
+        one, other = (run(layer, x, training=True)[0] for layer in layers)
+        np.testing.assert_array_equal(one, other)
+    assert not taken
+
+
+@needs_native
+@lstm
+def test_what_is_masked_may_be_nan(ours, theirs):
+    layers, mask = pair(ours, theirs), MASKS["holes"](BATCH, TIME)
+    x = normal(np.random.default_rng(1), *SHAPE)
+    expected = run(layers[1], x, mask=mask)[0]
+    x[~mask] = np.nan
+    assert_close(run(layers[0], x, mask=mask, training=True)[0], expected, 1e-6)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="elsewhere Keras's loop serves every dtype")
+@pytest.mark.parametrize("ours, theirs", CLASSES[:2], ids=lambda cls: cls.__name__)
+def test_float64_is_exact(ours, theirs):
+    layers = pair(ours, theirs, dtype="float64", return_sequences=True)
+    assert layers[0].plan().path == "fused"
+    # Under a mask, and in SimpleRNN, Keras rounds the outputs to float32.
+    x = np.random.default_rng(1).normal(size=SHAPE)
+    one, other = (array(layer(x)) for layer in layers)
+    assert one.dtype == np.float64
+    np.testing.assert_allclose(one, other, atol=1e-14)
+
+
+@each_class
+def test_a_stateful_layer_trains_on_from_its_states(ours, theirs):
+    """Its states are written in place, and the way back needs what they were before."""
+    rng, histories = np.random.default_rng(1), []
+    x, y = normal(rng, 4 * BATCH, TIME, FEATURES), normal(rng, 4 * BATCH, UNITS)
+    layers = pair(ours, theirs, stateful=True)
+    if BACKEND == "torch":  # where Keras's own cannot be trained without it
+        layers[1].use_cudnn = False
+    for layer in layers:
+        model = keras.Sequential([keras.Input(batch_shape=SHAPE), layer])
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        fitted = [
+            model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0).history["loss"][0]
+            for _ in range(2)
+        ]
+        kept = array(layer.states[0])
+        layer.reset_state()
+        histories.append([*fitted, *kept.ravel(), np.abs(array(layer.states[0])).max()])
+    assert_close(*histories, tolerance=1e-5)
+
+
+@each_class
+def test_arguments_config_and_names_are_those_of_keras(ours, theirs):
+    options = {"dropout": 0.1, "kernel_regularizer": "l2", "name": "memory", "seed": 3}
+    layers = [cls(UNITS, **options) for cls in (ours, theirs)]
+    assert isinstance(layers[0], theirs)
+    configs = [layer.get_config() for layer in layers]
+    assert configs[0] == configs[1]
+    assert ours.from_config(configs[1]).get_config() == configs[0]
+    for layer in layers:
+        layer.build(SHAPE)
+    paths = [[weight.path for weight in layer.weights] for layer in layers]
+    assert paths[0] == paths[1]
+
+
+def model_of(cls):
+    model = keras.Sequential(
+        [
+            keras.Input((None, FEATURES)),
+            keras.layers.Bidirectional(cls(UNITS, return_sequences=True)),
+            cls(UNITS, dropout=0.1),
+            keras.layers.Dense(2),
+        ]
+    )
+    randomise(model, np.random.default_rng(4))
+    return model
+
+
+@each_class
+def test_files(ours, theirs, tmp_path):
+    """Keras's weights load into ours and back; a saved model of ours has our layers."""
+    x = normal(np.random.default_rng(1), *SHAPE)
+    model = model_of(theirs)
+    expected = model.predict(x, verbose=0)
+    for name, cls in (("one", ours), ("two", theirs)):
+        path = tmp_path / f"{name}.weights.h5"
+        model.save_weights(path)
+        model = keras.models.clone_model(model_of(cls))
+        model.load_weights(path)
+        assert_close(model.predict(x, verbose=0), expected, 1e-6)
+    model = model_of(ours)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert type(loaded.layers[0].backward_layer) is type(loaded.layers[1]) is ours
+    assert_close(loaded.predict(x, verbose=0), expected, 1e-6)
+
+
+@needs_native
+@pytest.mark.parametrize("jit_compile", ["auto"] + [True] * (BACKEND != "torch"))
+@lstm
+def test_fit_takes_the_kernel(ours, theirs, jit_compile, monkeypatch):
+    """XLA on TensorFlow cannot call it, so there Keras compiles the model without XLA."""
+    rng, losses, taken = np.random.default_rng(1), [], paths_taken(monkeypatch)
+    x, y = normal(rng, 8, TIME, FEATURES), normal(rng, 8, 2)
+    for cls in (ours, theirs):
+        model = model_of(cls)
+        model.layers[1].cell.dropout = 0.0
+        model.compile("sgd", "mse", jit_compile=jit_compile)
+        history = model.fit(x, y, batch_size=4, epochs=2, shuffle=False, verbose=0).history
+        losses.append(history["loss"])
+    # PyTorch finds out shapes on a device without numbers, where the kernel does not run.
+    assert taken[-1] == "native" and set(taken) <= {"native", "fused"}
+    assert_close(*losses, tolerance=1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@each_class
+def test_function_transforms_and_compilers_of_torch(ours, theirs):
+    import torch
+
+    layers = pair(ours, theirs)
+    x = torch.tensor(normal(np.random.default_rng(1), 2, *SHAPE))
+    one, other = (torch.func.vmap(layer)(x) for layer in layers)
+    assert_close(array(one), array(other), 1e-6)
+    assert layers[0].plan(transformed=True).path == "keras"
+    compiled = torch.compile(layers[0], backend="eager")
+    assert_close(array(compiled(x[0])), array(other[0]), 1e-6)
