@@ -28,12 +28,63 @@ def tables():
     """Return what stands between the comments of the pages, by name."""
     kernel = results("native")
     return {
+        "models": models(results("models")),
         "native": native(kernel),
         "narrow": narrow(kernel),
         "speed_in_short": speed_in_short(kernel),
         "streaming": streaming(results("streaming")),
         "quantised": quantised(results("quantised")),
     }
+
+
+def models(results):
+    """Return a table of models of keras.io, of `models.py`."""
+    rows = []
+    for backend, processors in results.items():
+        for processor, found in processors.items():
+            for model, row in found.items():
+                cells = [f"{row['keras']:,.0f}", f"{row['accelerated']:,.0f}"]
+                cells += [
+                    spread(row["ratio"]),
+                    spread(row["to_torch"]) if "torch" in row else "",
+                ]
+                rows.append([model, BACKENDS[backend], processor, *cells])
+    titles = ["model", "backend", "processor", "Keras, ms", "accelerated, ms", "ratio"]
+    return markdown_table([*titles, "to `torch.nn.LSTM`"], sorted(rows))
+
+
+def spread(ratio):
+    return "{:.2f} ({:.2f} to {:.2f})".format(ratio["median"], *ratio["quartiles"])
+
+
+def draw_models(results, path):
+    """Draw the ratio of each model and backend; on PyTorch that to `torch.nn.LSTM`."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    names = list(next(iter(next(iter(results.values())).values())))
+    for i, (backend, label) in enumerate(BACKENDS.items()):
+        found = next(iter(results[backend].values()))
+        kind = "to_torch" if backend == "torch" else "ratio"
+        ratios = [found[name][kind]["median"] for name in names]
+        places = [n + 0.27 * (i - 1) for n in range(len(names))]
+        bars = axes.barh(places, ratios, 0.25, label=label)
+        axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.25)
+    axes.set_xlabel("time of an update / that of Keras's LSTM (PyTorch: of torch.nn.LSTM)")
+    axes.legend(frameon=False, loc="lower right")
+    worst = max(bar.get_width() for bars in axes.containers for bar in bars)
+    best = min(bar.get_width() for bars in axes.containers for bar in bars)
+    axes.set_title(
+        f"Accelerated models train in {best:.2f} to {worst:.2f} of the time, two CPU cores"
+    )
+    figure.savefig(path, dpi=150)
 
 
 def native(results):
@@ -122,6 +173,7 @@ def sizes(files, name):
 
 def main():
     found = tables()
+    draw_models(results("models"), RESULTS / "models.png")
     for page in PAGES:
         page.write_text(with_tables(page.read_text(), found, page))
 

@@ -137,7 +137,7 @@ class PlainLayer:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
-            and time != 0
+            and time not in (0, 1)  # of one step Keras makes no loop
             and features == cell.kernel.shape[0]
             and len(states) == len(cell.state_size)
             and all(alike(*pair) for pair in shapes)
@@ -153,7 +153,7 @@ class PlainLayer:
             "features": sequence.x.shape[-1],
         }
         plan = self._plan(cell, **call)
-        if plan.path == "native" and not runtime.compiles(cell.recurrence_name):
+        if plan.path == "native" and not runtime.is_ready(cell.recurrence_name):
             # Known from now on, so another path is chosen.
             plan = self._plan(cell, **call)
         return plan
