@@ -60,10 +60,15 @@ KINDS = {
     "RNN": ("SimpleRNN", "RNN", 1),
     "DTRIV": ("SimpleRNN", "RNN", 1),
 }
+THREE = ("LSTM", "MomentumLSTM", "AdamLSTM")
 CASES = {
-    "main": ((64, 128, 32, 128), 15, (*LSTMS, *OTHERS, *NESTED)),
+    "main": ((64, 128, 32, 128), 15, ("LSTM", *LSTMS, *OTHERS, *NESTED)),
     "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
-    "small": ((8, 256, 8, 64), 25, ("MomentumLSTM", "AdamLSTM")),
+    "small": ((8, 256, 8, 64), 25, THREE),
+    "wide": ((32, 64, 64, 512), 7, THREE),
+    "predict": ((64, 128, 32, 128), 15, THREE),
+    "predict one": ((1, 128, 32, 128), 50, THREE),
+    "predict wide": ((32, 64, 64, 512), 7, THREE),
     # The adding problem of Mohamed and Claudel (2018): MCRM has 85 units, NestedLSTM 77.
     "adding": ((32, 200, 2, 153), 15, NESTED),
 }
@@ -71,15 +76,15 @@ MOST_LOAD = 0.5
 
 
 class Switched:
-    """A contestant that takes its steps with the kernel, or without."""
+    """A contestant that trains or predicts with the kernel, or without."""
 
-    def __init__(self, label, case, native):
-        self.native = native
+    def __init__(self, label, case, native, task="train"):
+        self.native, self.task = native, task
         with_switch(native, lambda: None)
         self.one = contestant(label, case)
 
-    def train(self):
-        with_switch(self.native, self.one.train)
+    def run(self):
+        with_switch(self.native, getattr(self.one, self.task))
 
 
 def with_switch(native, function):
@@ -99,7 +104,8 @@ def main():
     results = read_results(RESULTS, {})
     for case_name in options.cases:
         case, rounds, layers = CASES[case_name]
-        rows = {layer: measured(layer, case, rounds, peak) for layer in layers}
+        task = case_name.partition(" ")[0] if case_name.startswith("predict") else "train"
+        rows = {layer: measured(layer, case, rounds, peak, task) for layer in layers}
         results.setdefault(name, {})[case_name] = {
             "case": dict(zip(SIZES, case)),
             "rounds": rounds,
@@ -129,17 +135,17 @@ def baseline_of(layer):
     return f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}", gates
 
 
-def measured(layer, case, rounds, peak):
+def measured(layer, case, rounds, peak, task):
     baseline, gates = baseline_of(layer)
     contestants = [
-        Switched(baseline, case, False),
-        Switched(layer, case, False),
-        Switched(layer, case, True),
+        Switched(baseline, case, False, task),
+        Switched(layer, case, False, task),
+        Switched(layer, case, True, task),
     ]
     for one in contestants:
         for _ in range(2):
-            one.train()
-    seconds = timed([one.train for one in contestants], rounds)
+            one.run()
+    seconds = timed([one.run for one in contestants], rounds)
     baseline, without, native = (round(1e3 * float(s), 2) for s in np.median(seconds, axis=0))
     row = {
         "baseline": baseline,
@@ -148,8 +154,9 @@ def measured(layer, case, rounds, peak):
         "kernel": inside_the_kernel(contestants[2], rounds),
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
-        "floor": round(1e3 * operations(layer, gates, case) / peak, 2),
     }
+    if task == "train":
+        row["floor"] = round(1e3 * operations(layer, gates, case) / peak, 2)
     print(f"{layer:14}", row, flush=True)
     return row
 
@@ -168,13 +175,14 @@ def inside_the_kernel(contestant, rounds):
 
         return call
 
+    # What infers calls `forward`.
     names = "forward", "backward"
     with contextlib.ExitStack() as stack:
         for name in names:
             stack.enter_context(mock.patch.object(kernel, name, watched(getattr(kernel, name))))
         for _ in range(rounds):
             spent.append(0.0)
-            contestant.train()
+            contestant.run()
     return round(1e3 * float(np.median(spent)), 2)
 
 

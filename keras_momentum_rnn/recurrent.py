@@ -250,7 +250,7 @@ class RuleLayer(keras.layers.RNN):
             "device": current_device(),
         }
         plan = self._plan(**call)
-        if plan.path == "native" and not runtime.compiles(self.cell.recurrence_name):
+        if plan.path == "native" and not runtime.is_ready(self.cell.recurrence_name):
             # Known from now on, so another path is chosen.
             plan = self._plan(**call)
         if self.use_cudnn is True and not exported and plan.path not in ("fused", "drive"):

@@ -9,10 +9,9 @@ each, 60 epochs of 1,563 updates with Adam.
 RNN, GRU and LSTM train as RuleRNN, RuleGRU and RuleLSTM with the rule Identity: the same
 equations, in less time. With the extra `cpu` a seed takes about 5 hours on one CPU core with
 JAX. So the layers take turns, `--at-once` epochs each, and can be compared long before the end.
-If interrupted, repeat the command to resume. Layers, seeds and epochs at once
-may change later, and processes with layers of their own may share an output. Score and report
-are those of papers/reproduce.py; the output directory receives report.md, losses.png and
-results.json.
+If interrupted, repeat the command to resume. Layers, seeds and epochs at once may change later,
+and processes with layers of their own may share an output. It receives report.md, losses.png
+and results.json; papers/experiments makes the report.
 """
 
 import dataclasses

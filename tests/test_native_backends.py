@@ -225,3 +225,33 @@ def test_torch_second_derivatives_in_float32(name, options):
         penalties.append(torch.autograd.grad(by_x.square().sum(), weights))
     for one, other in zip(*penalties):
         assert_close(array(one), array(other), 1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize(
+    "name, mask", [("AdamLSTM", None), ("NAGGRU", "holes"), ("MCRM", None)]
+)
+def test_torch_compiles_a_graph_without_breaks(name, mask, monkeypatch):
+    import torch
+
+    from keras_momentum_rnn.paths.native import kernel
+
+    layer = pair_of(name, (3, 9, 5))[0]
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    mask = None if mask is None else torch.tensor(MASKS[mask](3, 9))
+    calls, forward = [], kernel.forward
+    monkeypatch.setattr(kernel, "forward", lambda *a, **k: calls.append(1) or forward(*a, **k))
+
+    def results(call):
+        inputs = torch.tensor(x, requires_grad=True)
+        outputs, *states = call(inputs, mask=mask, training=True)
+        loss = outputs.square().sum() + sum(state.sum() for state in states)
+        weights = [v.value for v in layer.trainable_variables]
+        with torch.no_grad():
+            inferred = call(inputs.detach(), mask=mask)
+        return [outputs, *states, *inferred, *torch.autograd.grad(loss, [inputs, *weights])]
+
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    for one, other in zip(results(compiled), results(layer), strict=True):
+        assert_close(array(one), array(other), 1e-6)
+    assert len(calls) == 4

@@ -305,4 +305,4 @@ def test_a_path_has_one_function_on_each_backend():
         assert len({path for path, _ in named}) == len(named)
     for kernel in kernels:
         if BACKEND in kernel.backends:
-            assert run.FUNCTIONS[kernel.path].function == kernel.function
+            assert run.KERNEL_OF[kernel.path].function == kernel.function

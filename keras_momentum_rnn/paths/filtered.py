@@ -134,7 +134,7 @@ def filters_drive(rule):
 def has_fixed_step_size(rule):
     """Return whether the step size of a linear rule is a number, the same at every step."""
     _, s = rule.coefficients(ops.ones((1, 1)) if rule.counts else None)
-    return isinstance(s, (Real, np.ndarray)) and np.ndim(s) == 0
+    return isinstance(s, Real) or (isinstance(s, np.ndarray) and s.ndim == 0)
 
 
 def powers_overflow(rule):

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 import keras
 
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
+from keras_momentum_rnn.paths.transforms import untraced
 
 # Backends may share the name of a path.
-FUNCTIONS = {
+KERNEL_OF = {
     kernel.path: kernel
     for kernel in (*KERNELS, *EXPORTED.values(), UNIVERSAL)
     if keras.config.backend() in kernel.backends
 }
+LOADED = {}
 
 
 @dataclass(frozen=True)
@@ -48,4 +50,12 @@ def run(plan, cell, sequence):
     Returns:
         The first state at all times, `(batch, time, size)`, and the final states.
     """
-    return FUNCTIONS[plan.path].load()(cell, sequence, plan)
+    load(plan.path)
+    return LOADED[plan.path](cell, sequence, plan)
+
+
+@untraced
+def load(path):
+    """Import what runs a path, once."""
+    if path not in LOADED:
+        LOADED[path] = KERNEL_OF[path].load()

@@ -1,4 +1,4 @@
-"""Whether a function transform of the backend is tracing a call."""
+"""Whether a transform of the backend acts on a call, and what it is not to trace."""
 
 import itertools
 
@@ -34,3 +34,15 @@ def is_wrapped(tensor):
     except RuntimeError:
         return True
     return forward_ad.unpack_dual(tensor).tangent is not None
+
+
+def untraced(function):
+    """Return a function that `torch.compile` calls, and does not look into.
+
+    It takes and returns plain values. Compilers and imports are nothing that it could trace.
+    """
+    if keras.config.backend() != "torch":
+        return function
+    import torch
+
+    return torch.compiler.assume_constant_result(function)

@@ -179,7 +179,7 @@ mlir.register_lowering(inference, lowered, platform="cpu")
 
 def inference_on_arrays(numbers, mu, lengths, *others):
     # The inputs; h at all times and the final states, to write.
-    equation = equation_of(numbers, mu)
+    equation = kernel.Equation.of_numbers(numbers, mu)
     x, weights, others = equation.divided(others)
     count = len(others) // 2
     states, (outputs, *results) = others[:count], others[count:]
@@ -190,7 +190,7 @@ def inference_on_arrays(numbers, mu, lengths, *others):
 
 def forward_on_arrays(numbers, mu, lengths, *others):
     # The inputs; `Kept` and the final states, to write.
-    equation = equation_of(numbers, mu)
+    equation = kernel.Equation.of_numbers(numbers, mu)
     x, weights, others = equation.divided(others)
     count = (len(others) - KEPT) // 2
     states, kept, results = others[:count], others[count : count + KEPT], others[-count:]
@@ -201,7 +201,7 @@ def forward_on_arrays(numbers, mu, lengths, *others):
 
 def backward_on_arrays(numbers, mu, lengths, *others):
     # The inputs, `Kept`, the gradients of h and of the states; those of all inputs, to write.
-    equation = equation_of(numbers, mu)
+    equation = kernel.Equation.of_numbers(numbers, mu)
     x, weights, others = equation.divided(others)
     count = (len(others) - KEPT - len(weights) - 2) // 3
     states, kept, others = others[:count], others[count : count + KEPT], others[count + KEPT :]
@@ -214,22 +214,6 @@ def backward_on_arrays(numbers, mu, lengths, *others):
 
 
 KEPT = len(kernel.Kept._fields)
-CELLS, KINDS = tuple(kernel.RECURRENCES), tuple(kernel.KINDS)
-
-
-def numbers_of(equation):
-    """Return an `Equation` as an array, without its mu."""
-    cell, kind = CELLS.index(equation.cell), KINDS.index(equation.kind)
-    of_scaled = equation.beta, equation.share, equation.epsilon
-    numbers = [cell, kind, equation.gain, equation.factor, *of_scaled]
-    return np.array(numbers, np.float32)
-
-
-def equation_of(numbers, mu):
-    cell, kind, *numbers = numbers
-    return kernel.Equation(CELLS[int(cell)], KINDS[int(kind)], *map(float, numbers), mu)
-
-
 FUNCTIONS = {
     "inference": inference_on_arrays,
     "forward": forward_on_arrays,
@@ -240,7 +224,7 @@ FUNCTIONS = {
 def call(name, equation, shapes, *arguments):
     """Return what a function on arrays writes to its results, of these shapes."""
     results = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
-    arguments = numbers_of(equation), *arguments
+    arguments = np.array(equation.as_numbers(), np.float32), *arguments
     if by_ffi():
         target = f"{PREFIX}.{name}"
         return jax.ffi.ffi_call(target, results, vmap_method="sequential")(*arguments)

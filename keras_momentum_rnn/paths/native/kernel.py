@@ -103,6 +103,17 @@ class Equation:
     def with_mu(self, mu):
         return dataclasses.replace(self, mu=mu)
 
+    def as_numbers(self):
+        """Return all but mu as a list of floats, for backends that know no other options."""
+        cell, kind = list(RECURRENCES).index(self.cell), list(KINDS).index(self.kind)
+        own = self.gain, self.factor, self.beta, self.share, self.epsilon
+        return [float(number) for number in (cell, kind, *own)]
+
+    @classmethod
+    def of_numbers(cls, numbers, mu):
+        cell, kind, *own = map(float, numbers)
+        return cls(list(RECURRENCES)[int(cell)], list(KINDS)[int(kind)], *own, mu)
+
     @property
     def recurrence(self):
         return RECURRENCES[self.cell]

@@ -13,6 +13,9 @@ from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 from keras_momentum_rnn.paths.native.kernel import Equation
 from keras_momentum_rnn.paths.steps import scan_steps
 
+# The kernel as an operation of the active backend.
+run_cell = importlib.import_module(f"{__package__}.{keras.config.backend()}_call").run_cell
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -87,7 +90,7 @@ def run_native(cell, sequence, plan):
     lengths = None if mask is None else steps[:, 0]
     equation, mu = equation_and_mu(cell, x, counters)
     problem = Problem(cell, equation, mu, counters, lengths, sequence.training)
-    outputs, finals = operation()(problem, x, weights, states)
+    outputs, finals = run_cell(problem, x, weights, states)
     if counters:
         steps = ops.cast(steps, counters[0].dtype)
         counters = [cell.rule.advance_counter(t, steps) for t in counters]
@@ -107,12 +110,6 @@ def filtered_drive(cell, x, first):
     # Of few numbers in the CPU cache, steps are faster than the filter in chunks.
     drive, _ = scan_steps(lambda u, v: [mu * v[0] + u], s * u, [first])
     return drive
-
-
-def operation():
-    """Return the kernel as an operation of the active backend."""
-    name = f"keras_momentum_rnn.paths.native.{keras.config.backend()}_call"
-    return importlib.import_module(name).run_cell
 
 
 def equation_and_mu(cell, x, counters):

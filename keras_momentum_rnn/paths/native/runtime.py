@@ -23,6 +23,7 @@ import numpy as np
 
 from keras_momentum_rnn.atomic_files import locked, replaced
 from keras_momentum_rnn.paths.devices import computes_on_host
+from keras_momentum_rnn.paths.transforms import untraced
 
 SWITCH = "KERAS_MOMENTUM_RNN_NATIVE"
 # Numba's own switch, with which every step would be interpreted.
@@ -32,6 +33,7 @@ _failed = threading.Event()
 _compiling = threading.Lock()
 
 
+@untraced
 def absence():
     """Return the reason why there is no native kernel, or None."""
     if os.environ.get(SWITCH) == "0":
@@ -53,6 +55,12 @@ def numba_is_installed():
 
 
 # Compiled code
+
+
+@untraced
+def is_ready(recurrence):
+    """Return whether the kernel of a recurrence runs, as `compiles`, once it is tried."""
+    return compiles(recurrence)
 
 
 @functools.cache

@@ -1,14 +1,30 @@
 """The native kernel as an operation of PyTorch."""
 
+from collections.abc import Sequence
+from typing import Optional
+
 import torch
+from torch import Tensor
 
 from keras_momentum_rnn.paths.native import kernel
 from keras_momentum_rnn.paths.transforms import is_wrapped
 
+KEPT = len(kernel.Kept._fields)
 
-@torch.compiler.disable
+
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
+    if torch.compiler.is_compiling():
+        # A missing bias is as wide as the matrix before it.
+        weights = [
+            weights[i - 1].new_zeros(weights[i - 1].shape[-1]) if w is None else w
+            for i, w in enumerate(weights)
+        ]
+        inputs = x, *weights, *states
+        mu, keeps = torch.as_tensor(problem.mu), torch.is_grad_enabled()
+        numbers = problem.equation.as_numbers()
+        outputs, *results = native(numbers, mu, problem.lengths, keeps, inputs)
+        return outputs, results[KEPT - 1 :]
     inputs = x, *weights, *states
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
         outputs, *finals = NativeCell.apply(problem, *inputs)
@@ -43,10 +59,9 @@ class NativeCell(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *d_results):
-        count = len(kernel.Kept._fields)
         # Read once: a checkpoint would compute them again for a second reading, and refuses.
         saved = ctx.saved_tensors
-        kept, inputs = saved[:count], saved[count:]
+        kept, inputs = saved[:KEPT], saved[KEPT:]
         if by_autograd(d_results):
 
             def run(*inputs):
@@ -101,3 +116,70 @@ def gradients_by_autograd(function, inputs, d_results):
     )
     found = dict(zip(map(id, wanted), gradients))
     return [found.get(id(a)) for a in aliases]
+
+
+# For `torch.compile`: operators that it knows by their results' shapes. They have no second
+# derivative, and neither has what it compiles.
+
+
+@torch.library.custom_op("keras_momentum_rnn::native", mutates_args=())
+def native(
+    numbers: Sequence[float],
+    mu: Tensor,
+    lengths: Optional[Tensor],  # noqa: UP045
+    keeps: bool,
+    inputs: Sequence[Tensor],
+) -> list[Tensor]:
+    """Return `Kept` and the final states. `numbers`: of `Equation.as_numbers`."""
+    equation = kernel.Equation.of_numbers(numbers, array(mu))
+    arrays = equation.divided(list(map(array, inputs)))
+    finals, kept = kernel.forward(equation, *arrays, array(lengths), keeps=keeps)
+    return [torch.from_numpy(a) for a in (*kept, *finals)]
+
+
+@native.register_fake
+def shapes_of_native(numbers, mu, lengths, keeps, inputs):
+    equation = kernel.Equation.of_numbers(numbers, None)
+    x, _, states = equation.divided(inputs)
+    shapes = equation.kept_shapes(*x.shape[:2], states[0].shape[1], keeps)
+    return [x.new_empty(shape) for shape in (*shapes, *(s.shape for s in states))]
+
+
+@torch.library.custom_op("keras_momentum_rnn::native_back", mutates_args=())
+def native_back(
+    numbers: Sequence[float],
+    mu: Tensor,
+    lengths: Optional[Tensor],  # noqa: UP045
+    inputs: Sequence[Tensor],
+    kept: Sequence[Tensor],
+    d_results: Sequence[Tensor],
+) -> list[Tensor]:
+    """Return the gradients of the inputs."""
+    equation = kernel.Equation.of_numbers(numbers, array(mu))
+    arrays = equation.divided(list(map(array, inputs)))
+    d_outputs, *d_finals = map(array, d_results)
+    dx, d_weights, d_states = kernel.backward(
+        equation, *arrays, array(lengths), kernel.Kept(*map(array, kept)), d_outputs, d_finals
+    )
+    return [torch.from_numpy(d) for d in (dx, *d_weights, *d_states)]
+
+
+@native_back.register_fake
+def shapes_of_native_back(numbers, mu, lengths, inputs, kept, d_results):
+    return [torch.empty_like(given) for given in inputs]
+
+
+def keep_for_native_back(ctx, inputs, output):
+    ctx.numbers, mu, lengths, _, tensors = inputs
+    ctx.save_for_backward(mu, lengths, *output[:KEPT], *tensors)
+
+
+def gradient_of_native(ctx, d_results):
+    mu, lengths, *saved = ctx.saved_tensors
+    kept, inputs = saved[:KEPT], saved[KEPT:]
+    d_results = [d_results[0], *d_results[KEPT:]]
+    gradients = native_back(ctx.numbers, mu, lengths, inputs, kept, d_results)
+    return None, None, None, None, gradients
+
+
+native.register_autograd(gradient_of_native, setup_context=keep_for_native_back)
