@@ -179,20 +179,25 @@ def test_a_file_of_the_way_back_needs_keras_alone(tmp_path):
     assert_equal_arrays(back.optimizer.variables, loaded.optimizer.variables)
 
 
-def test_a_loss_scale_goes_along():
+@pytest.fixture
+def half_precision():
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    yield
+    keras.config.set_dtype_policy(before)
+
+
+def test_a_loss_scale_goes_along(half_precision):
+    """Keras puts it around the optimizer, and not into the config."""
     model = keras.Sequential(
-        [
-            keras.Input((TIME, WIDTH)),
-            layers.LSTM(UNITS, dtype="mixed_float16"),
-            layers.Dense(2, dtype="float32"),
-        ]
+        [keras.Input((TIME, WIDTH)), layers.LSTM(UNITS), layers.Dense(2, dtype="float32")]
     )
-    inner = keras.optimizers.SGD(0.1, momentum=0.5)
-    scaled = keras.optimizers.LossScaleOptimizer(inner, dynamic_growth_steps=1)
-    model.compile(scaled, "mse")
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.5), "mse")
     data = random(8, TIME, WIDTH), random(8, 2)
     fit(model, data)
     fast = accelerate(model)
+    assert type(fast.optimizer) is keras.optimizers.LossScaleOptimizer
+    assert type(fast.optimizer.inner_optimizer) is type(model.optimizer.inner_optimizer)
     assert_equal_arrays(model.optimizer.variables, fast.optimizer.variables)
     assert_close(fit(fast, data), fit(model, data), 1e-6)
 

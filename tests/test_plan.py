@@ -172,6 +172,13 @@ def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
     assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
 
 
+@pytest.mark.parametrize(("field", "value"), [("stateful", True), ("features", 16)])
+def test_without_a_rule_nothing_needs_to_be_filtered(field, value):
+    path, served = SERVED["fused-plain"]
+    call = planning.Call(**PLAIN_CALL | served | {field: value})
+    assert planning.choose(call).path == path
+
+
 @pytest.mark.parametrize("name", NATIVES)
 @pytest.mark.parametrize(
     ("recurrence", "units"), [("lstm", 350), ("nested_gru", 195), ("nested_lstm", 175)]
