@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md"] + [ROOT / "docs" / name for name in ("speed.md", "deploy.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-TWO = ["MomentumLSTM", "AdamLSTM"]
+IN_SHORT = ["LSTM", "MomentumLSTM", "AdamLSTM"]
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 
@@ -127,11 +127,11 @@ def speed_in_short(results):
         if backend in results:
             cells = [
                 f"{results[backend]['main']['layers'][layer][what]['median']:.2f}"
-                for layer in TWO
+                for layer in IN_SHORT
                 for what in ("ratio", "ratio_without")
             ]
             rows.append([name, *cells])
-    head = ["", *(t for n in TWO for t in (f"`{n}`, extra `cpu`", f"`{n}`, without"))]
+    head = ["", *(t for n in IN_SHORT for t in (f"`{n}`, extra `cpu`", f"`{n}`, without"))]
     return markdown_table(head, rows)
 
 
