@@ -33,7 +33,7 @@ def pytest_sessionstart(session):
     config = session.config
     has_workers = getattr(config.option, "numprocesses", None)
     if has_workers and config.args == config.getini("testpaths") and find_spec("numba"):
-        code = "from keras_momentum_rnn.paths.native import ready; ready.compiles({!r})"
+        code = "from keras_momentum_rnn.paths.native import runtime; runtime.compiles({!r})"
         commands = [[sys.executable, "-c", code.format(r)] for r in ("lstm", "nested_lstm")]
         for process in [subprocess.Popen(c, cwd=Path(__file__).parent) for c in commands]:
             process.wait()

@@ -73,7 +73,7 @@ def gradients(layer, x, cotangents, initial_state=None, **call):
     return results_and_gradients(layer, x, cotangents, initial_state, **call)[1]
 
 
-def results_and_gradients(layer, x, cotangents, initial_state=None, **call):
+def results_and_gradients(layer, x, cotangents, initial_state=None, mask=None, **call):
     """Return a layer's results and the gradients of sum(result * cotangent).
 
     Args:
@@ -81,74 +81,107 @@ def results_and_gradients(layer, x, cotangents, initial_state=None, **call):
         x: array.
         cotangents: one array for each result of the layer.
         initial_state: list of arrays or None.
+        mask: bool array or None.
 
     Returns:
         The results, a list of arrays, and a dict from "x", "state0", "state1", ... and the
         names of weights to arrays.
     """
-    states = list(initial_state or [])
+    # On TensorFlow a graph costs a trace, and pays on a long loop. On JAX one program compiles
+    # sooner than the many operations that it is made of.
+    compiled = {"jax": True, "tensorflow": x.shape[1] > 100, "torch": False}[BACKEND]
+    return derivative(layer, compiled, **call)(x, cotangents, initial_state, mask)
+
+
+def derivative(layer, compiled, calls=1, **call):
+    """Return `results_and_gradients` of a layer as a function (x, cotangents, states, mask).
+
+    Args:
+        layer: a built layer.
+        compiled: bool, whether the first call makes one program of it.
+        calls: int, how often the layer is called, the second time with half of x. The results
+            are those of the first call, the gradients those of the sum over all calls.
+        **call: what the layer is called with, beside the initial states and the mask.
+    """
     names = {id(w): name for name, w in named_weights(layer).items()}
     weights = layer.trainable_variables
 
-    def loss(x, states, run_layer):
-        kwargs = {**call, "initial_state": list(states)} if states else call
-        results = run_layer(x, **kwargs)
-        results = results if isinstance(results, (list, tuple)) else [results]
-        results = [ops.cast(r, "float32") for r in results]
-        pairs = zip(results, cotangents)
-        return sum(ops.sum(r * ops.convert_to_tensor(c)) for r, c in pairs), results
+    def loss(run_layer, x, cotangents, states, mask):
+        given = call if mask is None else {**call, "mask": mask}
+        given = {**given, "initial_state": list(states)} if states else given
+        dtype = keras.backend.standardize_dtype(cotangents[0].dtype)
+        results = []
+        for i in range(calls):
+            found = run_layer(x / (i + 1), **given)
+            found = found if isinstance(found, (list, tuple)) else [found]
+            results.append([ops.cast(r, dtype) for r in found])
+        terms = [ops.sum(r * c) for found in results for r, c in zip(found, cotangents)]
+        return sum(terms), results[0]
 
-    results, by_x, by_states, by_weights = _BACKENDS[BACKEND](layer, loss, x, states, weights)
-    named = {f"state{i}": g for i, g in enumerate(by_states)}
-    named |= {names[id(w)]: g for w, g in zip(weights, by_weights)}
-    named = {name: array(g) for name, g in {"x": by_x, **named}.items() if g is not None}
-    return [array(r) for r in results], named
+    differentiated = _BACKENDS[BACKEND](layer, loss, weights, compiled)
+
+    def results_and_gradients(x, cotangents, states=None, mask=None):
+        # Tensors, since a program is made anew for another value of anything else.
+        x, *cotangents = map(ops.convert_to_tensor, [x, *cotangents])
+        states = list(map(ops.convert_to_tensor, states or []))
+        mask = None if mask is None else ops.convert_to_tensor(mask)
+        results, by_x, by_states, by_weights = differentiated(x, cotangents, states, mask)
+        named = {"x": by_x, **{f"state{i}": g for i, g in enumerate(by_states)}}
+        named |= {names[id(w)]: g for w, g in zip(weights, by_weights)}
+        named = {name: array(g) for name, g in named.items() if g is not None}
+        return [array(r) for r in results], named
+
+    return results_and_gradients
 
 
-def _tensorflow(layer, loss, x, states, weights):
+def _tensorflow(layer, loss, weights, compiled):
     import tensorflow as tf
 
-    x, states = tf.constant(x), [tf.constant(s) for s in states]
-    values = [w.value for w in weights]
-
-    def function(x, states):
+    def function(x, cotangents, states, mask):
+        values = [w.value for w in weights]
         with tf.GradientTape() as tape:
             tape.watch([x, *states])
-            value, results = loss(x, states, layer)
+            value, results = loss(layer, x, cotangents, states, mask)
         return results, *tape.gradient(value, [x, states, values])
 
-    # A graph costs a trace, and pays on a long loop.
-    return (tf.function(function) if x.shape[1] > 100 else function)(x, states)
+    return tf.function(function) if compiled else function
 
 
-def _jax(layer, loss, x, states, weights):
+def _jax(layer, loss, weights, compiled):
     import jax
 
-    rest = [v.value for v in layer.non_trainable_variables]
+    def function(x, states, values, rest, cotangents, mask):
+        def run_layer(x, **given):
+            return layer.stateless_call(values, rest, x, **given)[0]
 
-    def function(x, states, values):
-        def run_layer(x, **kwargs):
-            return layer.stateless_call(values, rest, x, **kwargs)[0]
+        return loss(run_layer, x, cotangents, states, mask)
 
-        return loss(x, states, run_layer)
+    function = jax.grad(function, argnums=(0, 1, 2), has_aux=True)
+    function = jax.jit(function) if compiled else function
 
-    values = [w.value for w in weights]
-    # One program compiles sooner than the many operations that it is made of.
-    function = jax.jit(jax.grad(function, argnums=(0, 1, 2), has_aux=True))
-    by_all, results = function(ops.convert_to_tensor(x), states, values)
-    return results, *by_all
+    def differentiated(x, cotangents, states, mask):
+        values = [w.value for w in weights]
+        rest = [v.value for v in layer.non_trainable_variables]
+        by_all, results = function(x, states, values, rest, cotangents, mask)
+        return results, *by_all
+
+    return differentiated
 
 
-def _torch(layer, loss, x, states, weights):
+def _torch(layer, loss, weights, compiled):
     import torch
 
-    x = torch.tensor(x, requires_grad=True)
-    states = [torch.tensor(s, requires_grad=True) for s in states]
-    for weight in weights:
-        weight.value.grad = None
-    value, results = loss(x, states, layer)
-    value.backward()
-    return results, x.grad, [s.grad for s in states], [w.value.grad for w in weights]
+    run_layer = torch.compile(layer, backend="eager") if compiled else layer
+
+    def differentiated(x, cotangents, states, mask):
+        x, *states = (a.clone().requires_grad_() for a in (x, *states))
+        for weight in weights:
+            weight.value.grad = None
+        value, results = loss(run_layer, x, cotangents, states, mask)
+        value.backward()
+        return results, x.grad, [s.grad for s in states], [w.value.grad for w in weights]
+
+    return differentiated
 
 
 _BACKENDS = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}

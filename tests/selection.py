@@ -131,11 +131,21 @@ test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
     slow      a_file_predicts_the_same_but_for_the_limits
     slow      the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded
+test_fuzz.py
+    compiled  drawn_programs_equal_their_steps
+    torch     *
 test_golden.py
     quick     lstm_equals_released_code[nesterov_lstm_restart]
     quick     dtriv_equals_released_code[momentum_dtriv]
     quick     nested_equals_released_code[mcrm]
     torch     *
+test_gpu_programs.py
+    quick     *cuda[AdamLSTM-masked]
+    quick     *cuda[NAGGRU-masked]
+    quick     *operations_of_cudnn[AdamLSTM-masked]
+    quick     *operations_of_cudnn[NAGGRU-masked]
+    quick     what_cudnn_is_given_by_jax_are_the_weights_of_the_steps[AdamLSTM]
+    compiled  *
 test_hessian_free.py
     quick     a_quadratic_is_solved_in_two_updates
     quick     one_step_of_cg_is_nesterovs_momentum
@@ -171,7 +181,7 @@ test_native.py
     quick     a_batch_of_no_samples[AdamLSTM]
     quick     a_second_moment_that_overflows_makes_the_drive_zero
     quick     a_step_size_that_is_a_tensor
-    compiled  saturated_gates_hold_a_memory_to_the_last_bit
+    compiled  *saturated*_a_memory_to_the_last_bit
     torch     *
 test_native_backends.py
     slow      jax_transforms_in_training
@@ -274,6 +284,10 @@ test_properties.py
     compiled  the_velocity_past_a_samples_end_is_silent
     quick     a_bare_cell_keeps_the_dtypes_of_its_states[mixed_float16-SRLSTM]
     compiled  a_bare_cell_keeps_the_dtypes_of_its_states
+test_repeatability.py
+    quick     the_native_kernel_repeats_itself_with_as_many_threads[MomentumLSTM-3]
+    slow      another_process_gives_the_same
+    compiled  *
 test_rotations.py
     quick     rotation_and_its_gradient_under_a_compiler[3.0-*]
     quick     *float64*

@@ -226,6 +226,22 @@ def test_saturated_gates_hold_a_memory_to_the_last_bit(name, gate):
     assert np.array_equal(array(after[held]), states[held])
 
 
+@pytest.mark.parametrize("name", ["MomentumGRU", "MCRM"])
+def test_a_saturated_update_gate_holds_a_memory_to_the_last_bit(name):
+    """Beside it the candidate is 1, so that its rounding would show in what is held."""
+    layer = pair_of(name, (2, 100, 1), units=3)[0]
+    for weight in layer.weights:
+        weight.assign(np.zeros(weight.shape, "float32"))
+    cell, held = (layer.cell, 0) if name == "MomentumGRU" else (layer.cell.memory, 1)
+    cell.bias.assign(np.stack([np.zeros(9, "float32"), np.repeat(np.float32([100] * 3), 3)]))
+    states = [np.zeros((2, size), "float32") for size in layer.state_size]
+    states[held] = np.float32([[0.9, -0.3, 0.0021356821], [1e-6, 0.12345678, -1e-3]])
+    call = {"initial_state": list(map(keras.ops.convert_to_tensor, states)), "training": True}
+    assert layer.plan(training=True).path == "native"
+    _, *after = layer(np.zeros((2, 100, 1), "float32"), **call)
+    assert np.array_equal(array(after[held]), states[held])
+
+
 def test_sigmoid_and_tanh_over_all_of_float32():
     """Off by at most 2e-7 of 1 anywhere; exactly at their bounds beyond 16 and 8."""
     from keras_momentum_rnn.paths.native import simd

@@ -326,12 +326,22 @@ def test_own_linear_rule_takes_the_fused_path():
     assert_close(run(fused, x)[0], run(step, x)[0], tolerance=1e-6)
 
 
-@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM"])
+class Growing(kmr.rules.LinearRule):
+    """Its momentum is large at every other step."""
+
+    counts = True
+
+    def coefficients(self, t):
+        return 0.9 + 20 * (t % 2), 1.0
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "RuleLSTM"])
+@pytest.mark.filterwarnings("ignore:With `momentum` of 1 or more")
 def test_powers_of_a_large_momentum_overflow_on_no_path(name, device):
     """Only the last three steps are not zero: a filter in chunks would make NaN of the rest."""
-    options = {"momentum": 4.0, "return_state": True, "use_bias": False}
-    with pytest.warns(UserWarning, match="momentum"):
-        layers = [getattr(kmr, name)(4, **options) for _ in range(2)]
+    numbers = {"rule": Growing()} if name == "RuleLSTM" else {"momentum": 4.0}
+    options = {"return_state": True, "use_bias": False, **numbers}
+    layers = [getattr(kmr, name)(4, **options) for _ in range(2)]
     for layer in layers:
         layer.build((3, 80, 2))
     layers[1].set_weights(layers[0].get_weights())
@@ -343,6 +353,26 @@ def test_powers_of_a_large_momentum_overflow_on_no_path(name, device):
     (fast, exact) = (run(layer, x, training=True) for layer in layers)
     for one, other in zip(fast, exact):
         assert_close(one, other, 1e-5)
+
+
+@pytest.mark.parametrize("name", ["RMSPropLSTM", "AdamGRU"])
+def test_a_second_moment_that_overflows_is_infinite_from_then_on(name, device):
+    layers = pair(named(name)[0])
+    x = normal(np.random.default_rng(0), 3, TIME, 2)
+    x[1, 9] = 1e25  # whose square overflows
+    shapes = [(3, TIME, 5), *((3, size) for size in layers[0].state_size)]
+    # Nothing goes back from an infinite m.
+    cotangents = [np.ones(shapes[0], "float32"), *(np.zeros(s, "float32") for s in shapes[1:])]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, training=True) for layer in layers
+    )
+    assert np.isinf(exact[-1][1]).any() and np.array_equal(
+        *map(np.isinf, (fast[-1], exact[-1]))
+    )
+    for one, other in zip(fast[:-1], exact[:-1]):
+        assert_close(one, other, 1e-4)
+    for key, expected in by_step.items():
+        assert_close(by_fast[key], expected, 1e-3)
 
 
 class Mean(kmr.rules.LinearRule):

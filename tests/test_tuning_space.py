@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -14,6 +15,8 @@ pytest.importorskip("keras_tuner", reason="a search needs it")
 import keras_tuner
 
 from keras_momentum_rnn import rules, tuning
+from keras_momentum_rnn.hyperparameters import LEARNED_MOMENTUM
+from keras_momentum_rnn.layers.registry import layers_with
 from keras_momentum_rnn.tuning import (
     MomentumHyperModel,
     paper_trials,
@@ -22,6 +25,7 @@ from keras_momentum_rnn.tuning import (
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.space import LOGIT, layer_value
 
+GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "tune.md"
 # What each rule's layers choose, by the prefix of their names.
 CHOSEN = {
     "Momentum": {"momentum", "step_size"},
@@ -195,6 +199,18 @@ def test_scales_resolve_both_ends():
     assert (period <= 16).mean() > 0.4
     momentum = sampled(hp, "momentum")
     assert 0 <= momentum.min() < 0.02 and 0.97 < momentum.max() <= 0.99
+
+
+@pytest.mark.skipif(not GUIDE.exists(), reason="an installed package has no guide")
+@pytest.mark.parametrize("name", ["momentum", "step_size", "beta", "restart_period"])
+def test_the_guide_has_the_ranges_of_the_search(name):
+    (hyperparameter,) = {
+        layer.hyperparameters[name] for layer in layers_with(name).values()
+    } - {LEARNED_MOMENTUM}
+    (line,) = (x for x in GUIDE.read_text().split("\n") if x.startswith(f"| `{name}` |"))
+    low, high = hyperparameter.search
+    assert f"| [{low:g}, {high:g}]" in line
+    assert ("logarithmic" in line) == (hyperparameter.scale == "log")
 
 
 @pytest.mark.parametrize(("name", "value"), [("epsilon", 1e-16), ("relaxed", False)])

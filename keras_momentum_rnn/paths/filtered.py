@@ -14,6 +14,8 @@ from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 from keras_momentum_rnn.paths.steps import scan_options, scan_steps
 
 CHUNK = 64
+# Where the momentum of a rule that counts is looked at.
+SAMPLED_STEPS = np.float32([*range(CHUNK), *(2**n for n in range(6, 25))])[:, None]
 
 
 def run_filtering_steps(cell, sequence, plan):
@@ -144,11 +146,16 @@ def powers_overflow(rule):
     """
     if rule.scaled:
         mu, _, _ = rule.scaling
-    elif rule.linear and not rule.counts and not rule.learns:
-        mu, _ = rule.coefficients(None)
+    elif rule.linear and not rule.learns:
+        mu, _ = rule.coefficients(SAMPLED_STEPS if rule.counts else None)
     else:
         return False
-    return isinstance(mu, Real) and abs(mu) >= float(np.finfo("float32").max) ** (1 / CHUNK)
+    if not isinstance(mu, (Real, np.ndarray)):
+        try:
+            mu = ops.convert_to_numpy(mu)
+        except Exception:  # each backend has another, for a number that a trace does not know
+            return False
+    return float(np.max(np.abs(mu))) >= float(np.finfo("float32").max) ** (1 / CHUNK)
 
 
 def filtered_by_element(mu, s, u, first):

@@ -1,6 +1,7 @@
 """The recurrence left to a fused kernel, and before it the rule, for all times at once."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.paths.filtered import (
@@ -66,13 +67,28 @@ def drives(rule, u, slots, steps):
         return v, [at(v, steps, first), *counters]
     mu, gain, factor = rule.scaling
     *v, m = slots
-    moments = filtered(lambda t: (rule.beta, 1 - rule.beta), u * u, m)
+    moments = second_moments(u, m, rule.beta)
     scale = factor * ops.rsqrt(moments + rule.epsilon)
     final = [at(moments, steps, m)]
     if not v:
         return gain * u * scale, final
     velocity = filtered(lambda t: (mu, gain), u, v[0])
     return velocity * scale, [at(velocity, steps, v[0]), *final]
+
+
+def second_moments(u, m, beta):
+    """Return m at all times. Once a square overflows m is infinite, as step by step.
+
+    The filter takes finite numbers alone: in its products infinity times 0 would be NaN.
+    """
+    largest = float(np.finfo(keras.backend.standardize_dtype(u.dtype)).max)
+    squares = ops.concatenate([ops.expand_dims(m, 1), u * u], axis=1)
+    overflow = squares > largest
+    infinite = ops.cumsum(ops.cast(overflow, "int32"), axis=1) > 0
+    # `keras.ops.minimum` takes float64 to float32 on PyTorch.
+    squares = ops.where(overflow, ops.full_like(squares, largest), squares)
+    moments = filtered(lambda t: (beta, 1 - beta), squares[:, 1:], squares[:, 0])
+    return ops.where(infinite[:, 1:], ops.full_like(moments, float("inf")), moments)
 
 
 def run_kernel(cell, sequence, x, rows, steps):

@@ -121,6 +121,17 @@ def test_best_model_gives_its_scores(finished):
     assert task.evaluate(model, "test", 24) == pytest.approx(best["test"], rel=1e-5)
 
 
+@pytest.mark.damaged_files
+def test_a_damaged_model_or_picture_of_a_finished_comparison_changes_no_score(output):
+    before = read(output)["runs"]
+    for path in output.glob("**/best.keras"):
+        path.write_bytes(b"no model")
+    (output / "losses.png").write_bytes(b"no picture")
+    main([*COMMAND, f"--output={output}"])
+    assert read(output)["runs"] == before
+    assert (output / "losses.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_was(finished, tmp_path):
     process = subprocess.run(

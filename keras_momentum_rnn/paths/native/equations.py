@@ -208,7 +208,9 @@ def gru_row(u, i, y, j, kept, at, h, k, padded):
         store(kept, at + padded + n, reset)
         store(kept, at + 2 * padded + n, candidate)
         store(kept, at + 3 * padded + n, recurrent)
-        store(h, k + n, update * load(h, k + n) + (one - update) * candidate)
+        # Not a sum of products: in another order, candidate + update (h - candidate), an h that
+        # is held would take the rounding of the candidate.
+        store(h, k + n, multiply_add(update, load(h, k + n), (one - update) * candidate))
 
 
 @njit(forceinline=True)

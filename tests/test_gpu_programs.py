@@ -1,0 +1,123 @@
+"""The programs that a GPU would run, as far as a machine without one can make them."""
+
+import re
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+from harness import BACKEND, assert_close, derivative, normal
+
+import keras_momentum_rnn as kmr
+
+SHAPE = (3, 7, 2)
+# The path of each on a GPU, and whether its recurrence is an operation of cuDNN there.
+PATHS = {
+    "MomentumLSTM": "fused",
+    "AdamLSTM": "drive",
+    "NAGGRU": "fused",
+    "RMSPropGRU": "drive",
+    "MomentumRNN": "filter",
+    "AdamRNN": "step",
+    "MomentumDTRIV": "filter",
+    "MCRM": "step",
+    "NestedLSTM": "step",
+}
+MASK = np.arange(7) < np.array([[7], [4], [0]])
+
+
+def lstm_of_jax(x, h, c, weights, lengths, input_size, hidden_size, num_layers, **_):
+    """As `jax.experimental.rnn.lstm`, cuDNN's, which only a GPU has."""
+    from jax.experimental import rnn
+
+    sizes = input_size, hidden_size, num_layers, False
+    return rnn.lstm_ref(
+        x, h, c, *rnn.unpack_lstm_weights(weights, *sizes), lengths, *sizes, dropout=0.0
+    )
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """What asks for a GPU finds one."""
+    if BACKEND == "jax":
+        import jax
+        import jax.experimental.rnn
+
+        monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+        lstm = mock.Mock(side_effect=lstm_of_jax)
+        monkeypatch.setattr(jax.experimental.rnn, "lstm", lstm)
+        return lstm
+    import tensorflow as tf
+
+    found = [SimpleNamespace(device_type="GPU")]
+    for listed in ("list_physical_devices", "list_logical_devices"):
+        monkeypatch.setattr(tf.config, listed, lambda kind=None: found)
+    return None
+
+
+def built(name, **options):
+    layer = getattr(kmr, name)(4, return_sequences=True, return_state=True, **options)
+    layer.build(SHAPE)
+    return layer
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="JAX lowers for devices that are not there")
+@pytest.mark.parametrize("masked", [False, True], ids=["whole", "masked"])
+@pytest.mark.parametrize("name", PATHS)
+def test_a_training_step_of_jax_lowers_for_cuda(name, masked, gpu):
+    import jax
+
+    layer = built(name)
+    assert layer.plan(mask=masked, training=True).path == PATHS[name]
+    rest = [v.value for v in layer.non_trainable_variables]
+
+    def loss(weights, x, mask):
+        results, _ = layer.stateless_call(weights, rest, x, mask=mask, training=True)
+        return sum((r**2).sum() for r in results)
+
+    weights = [v.value for v in layer.trainable_variables]
+    arguments = weights, np.zeros(SHAPE, "float32"), MASK if masked else None
+    traced = jax.jit(jax.grad(loss, argnums=(0, 1))).trace(*arguments)
+    assert "stablehlo" in traced.lower(lowering_platforms=("cuda",)).as_text()
+    # Keras has cuDNN's kernel for the LSTM of JAX alone.
+    assert gpu.called == ("LSTM" in name and PATHS[name] in ("fused", "drive"))
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM"])
+def test_what_cudnn_is_given_by_jax_are_the_weights_of_the_steps(name, gpu):
+    layers = [built(name, use_cudnn=use_cudnn) for use_cudnn in ("auto", False)]
+    layers[1].set_weights(layers[0].get_weights())
+    rng = np.random.default_rng(0)
+    x, sizes = normal(rng, *SHAPE), layers[0].state_size
+    cotangents = [normal(rng, 3, 7, 4), *(normal(rng, 3, size) for size in sizes)]
+    (fast, by_fast), (exact, by_step) = (
+        derivative(layer, True, training=True)(x, cotangents, None, MASK) for layer in layers
+    )
+    assert gpu.called
+    for one, other in zip(fast, exact, strict=True):
+        assert_close(one, other, 1e-5)
+    for key, expected in by_step.items():
+        assert_close(by_fast[key], expected, 1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="a graph of TensorFlow")
+@pytest.mark.parametrize("masked", [False, True], ids=["whole", "masked"])
+@pytest.mark.parametrize("name", PATHS)
+def test_a_training_step_of_tensorflow_has_the_operations_of_cudnn(name, masked, gpu):
+    import tensorflow as tf
+
+    layer = built(name)
+    assert layer.plan(mask=masked, training=True).path == PATHS[name]
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            outputs, *_ = layer(x, mask=MASK if masked else None, training=True)
+            loss = tf.reduce_sum(outputs**2)
+        return tape.gradient(loss, [v.value for v in layer.trainable_variables])
+
+    graph = step.get_concrete_function(tf.TensorSpec(SHAPE)).graph
+    of_cudnn = {op.type for op in graph.get_operations() if re.match("Cudnn", op.type)}
+    fused = PATHS[name] in ("fused", "drive")
+    assert of_cudnn == ({"CudnnRNNV3", "CudnnRNNBackpropV3"} if fused else set())
