@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md"] + [ROOT / "docs" / name for name in ("speed.md", "deploy.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-IN_SHORT = ["LSTM", "MomentumLSTM", "AdamLSTM"]
+IN_SHORT = ["MomentumLSTM", "AdamLSTM"]
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 
@@ -76,9 +76,9 @@ def draw_models(results, path):
     axes.axvline(1, color="black", linewidth=1)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.25)
+    axes.set_xlim(0, 1.05)
     axes.set_xlabel("time of an update / that of Keras's LSTM (PyTorch: of torch.nn.LSTM)")
-    axes.legend(frameon=False, loc="lower right")
+    figure.legend(frameon=False, loc="outside right upper")
     worst = max(bar.get_width() for bars in axes.containers for bar in bars)
     best = min(bar.get_width() for bars in axes.containers for bar in bars)
     axes.set_title(
