@@ -135,7 +135,7 @@ def baseline_of(layer):
     return f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}", gates
 
 
-def measured(layer, case, rounds, peak, task):
+def measured(layer, case, rounds, peak, task="train"):
     baseline, gates = baseline_of(layer)
     contestants = [
         Switched(baseline, case, False, task),

@@ -78,7 +78,7 @@ def draw_models(results, path):
     axes.invert_yaxis()
     axes.set_xlim(0, 1.05)
     axes.set_xlabel("time of an update / that of Keras's LSTM (PyTorch: of torch.nn.LSTM)")
-    figure.legend(frameon=False, loc="outside right upper")
+    figure.legend(frameon=False, loc="outside lower center", ncols=len(BACKENDS))
     worst = max(bar.get_width() for bars in axes.containers for bar in bars)
     best = min(bar.get_width() for bars in axes.containers for bar in bars)
     axes.set_title(

@@ -14,6 +14,7 @@ from keras_momentum_rnn.cells.base import RuleCell, overrides
 from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
+from keras_momentum_rnn.paths.filtered import powers_overflow
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
@@ -87,6 +88,8 @@ class RuleLayer(keras.layers.RNN):
         self.use_cudnn = use_cudnn
         self._stock_layers = Untracked({})
         self._plans = Untracked({})
+        # Once, since it looks at numbers, which a trace does not know.
+        self._rule_overflows = powers_overflow(cell.rule)
         if keras.config.backend() == "tensorflow":
             # XLA cannot call a function of this process.
             plan = self.plan(training=True, features=1)
@@ -160,6 +163,7 @@ class RuleLayer(keras.layers.RNN):
         return narrow
 
     def _plan(self, **call):
+        call["rule_overflows"] = self._rule_overflows
         return plan_once(self, self.cell, self._plans.value, **call)
 
     def chosen_cell(self) -> type[RuleCell]:

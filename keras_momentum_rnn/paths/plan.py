@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from keras_momentum_rnn.paths.filtered import has_fixed_step_size, powers_overflow
+from keras_momentum_rnn.paths.filtered import has_fixed_step_size
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 from keras_momentum_rnn.rules import Identity
 
@@ -134,7 +134,6 @@ def call_of(cell, training, **call):
         rule_constant=rule.linear and not rule.counts,
         rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
         training=bool(training),
-        rule_overflows=powers_overflow(rule),
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
         **call,
