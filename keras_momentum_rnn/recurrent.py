@@ -92,8 +92,8 @@ class RuleLayer(keras.layers.RNN):
         self._rule_overflows = powers_overflow(cell.rule)
         if keras.config.backend() == "tensorflow":
             # XLA cannot call a function of this process.
-            plan = self.plan(training=True, features=1)
-            self.supports_jit = self.supports_jit and plan.path != "native"
+            paths = {self.plan(training=t, features=1).path for t in (False, True)}
+            self.supports_jit = self.supports_jit and "native" not in paths
 
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None

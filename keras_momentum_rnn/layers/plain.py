@@ -86,10 +86,11 @@ class PlainLayer:
     @property
     def supports_jit(self) -> bool:
         """Whether XLA may compile a model with this layer."""
-        # On TensorFlow XLA cannot call a function of this process.
-        return self._keras_supports_jit and not (
-            keras.config.backend() == "tensorflow" and self.plan(training=True).path == "native"
-        )
+        if keras.config.backend() != "tensorflow":
+            return self._keras_supports_jit
+        # XLA cannot call a function of this process.
+        paths = {self.plan(training=t).path for t in (False, True)}
+        return self._keras_supports_jit and "native" not in paths
 
     @supports_jit.setter
     def supports_jit(self, value: bool) -> None:

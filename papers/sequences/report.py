@@ -207,7 +207,7 @@ def pairs_table(rows):
                 str(row.sets),
                 f"{row.won}, {row.lost}",
                 f"{row.effect:+.3f}",
-                f"{row.low:+.3f} to {row.high:+.3f}",
+                "" if np.isnan(row.low) else f"{row.low:+.3f} to {row.high:+.3f}",
                 f"{row.p:.2g}",
                 f"{row.p_holm:.2g}",
             ]
