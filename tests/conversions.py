@@ -12,6 +12,17 @@ PLAIN = {"momentum": 0.0, "step_size": 1.0}
 BATCH, TIME, WIDTH, UNITS = 3, 5, 4, 3
 
 
+class Subclassed(keras.Model):
+    """A model that has no graph."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.memory = layers.LSTM(UNITS)
+
+    def call(self, x):
+        return self.memory(x)
+
+
 class Averaging(rules.Rule):
     """A rule that no one registered."""
 

@@ -11,6 +11,7 @@ from conversions import (
     TIME,
     UNITS,
     WIDTH,
+    Subclassed,
     assert_equal_arrays,
     assert_same,
     configs,
@@ -218,15 +219,6 @@ def frozen_after_training():
     model, _ = trained()
     model.layers[-1].trainable = False
     return model
-
-
-class Subclassed(keras.Model):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.memory = layers.LSTM(UNITS)
-
-    def call(self, x):
-        return self.memory(x)
 
 
 def with_a_nameless_metric():

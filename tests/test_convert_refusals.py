@@ -4,21 +4,11 @@ import warnings
 
 import keras
 import pytest
+from conversions import TIME, UNITS, WIDTH, Subclassed
 from keras import layers
 
 from keras_momentum_rnn import MCRM, NAGLSTM, SRLSTM, AdamLSTM, MomentumLSTM, NestedLSTM
 from keras_momentum_rnn.convert import from_keras, to_keras
-
-TIME, WIDTH, UNITS = 5, 4, 3
-
-
-class Subclassed(keras.Model):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.memory = layers.LSTM(UNITS)
-
-    def call(self, x):
-        return self.memory(x)
 
 
 def nested_subclassed():
