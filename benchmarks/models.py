@@ -17,7 +17,6 @@ Above a load average of 0.5 nothing begins, unless --busy says that it may.
 
 import argparse
 import os
-import platform
 import sys
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from native import MOST_LOAD, with_switch  # noqa: E402
 
 from keras_momentum_rnn import convert  # noqa: E402
 from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
+from papers.experiments.results_file import processor  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "models.json"
 UPDATES = 50
@@ -94,13 +94,6 @@ def main():
         results = read_results(RESULTS, {})
         results.setdefault(backend, {}).setdefault(processor(), {})[name] = row
         write_json(RESULTS, results)
-
-
-def processor():
-    """Return the name of the processor, where the system tells it."""
-    lines = Path("/proc/cpuinfo")
-    names = [line for line in lines.open() if "model name" in line] if lines.exists() else []
-    return names[0].partition(":")[2].strip() if names else platform.processor()
 
 
 def measured(make, updates, rounds):
