@@ -253,9 +253,8 @@ def picture(runs, tests):
     count = tests.loc[tests["over"] == "new", "sets"].max()
     known = confirmed(tests)["layer"].tolist()
     found = f"confirmed: {', '.join(known)}" if known else "no difference is confirmed"
-    axes.set_title(
-        f"On {count:.0f} new sets, {found}" if count > 0 else "The first study", loc="left"
-    )
+    measured = f"{count:.0f} of {len(SETS)} new sets measured, {found}"
+    axes.set_title(measured if count > 0 else "The first study", loc="left")
     tidy(axes)
     return figure
 
