@@ -191,7 +191,12 @@ def test_a_chief_whose_search_has_ended_does_not_wait_for_workers(chief, monkeyp
         report(oracle, oracle.create_trial("worker0"))
     assert oracle.create_trial("worker0").status == "STOPPED"
     again = chief()
-    roles.serve(SimpleNamespace(oracle=again, search=lambda verbose: time.sleep(LIMIT)))
+
+    def served(verbose):
+        time.sleep(5)
+        raise AssertionError("It still waits")
+
+    roles.serve(SimpleNamespace(oracle=again, search=served))
     again.max_trials = 4
     assert not again.has_ended and again.create_trial("worker0").status == "RUNNING"
 
