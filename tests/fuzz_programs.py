@@ -225,7 +225,7 @@ def draw_program(rng):
     dtype = rarely(one(dtypes), "float32", 0.1)
     if mode == "stateful" and name in PLAIN and dtype.startswith("mixed"):
         mode = "eager"  # Keras's own layers round the states that they keep
-    return Program(
+    program = Program(
         layer=name,
         units=one((1, 4, 17)),
         shape=shape,
@@ -240,6 +240,10 @@ def draw_program(rng):
         masked=bool(rng.random() < 0.5),
         threads=one((1, 3)),
     )
+    if program.masked and name in PLAIN:
+        # Where no step came yet, Keras gives 0 if it unrolls, and else the first h.
+        program.options.pop("unroll", None)
+    return program
 
 
 def draw_cases(rng, program):
