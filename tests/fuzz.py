@@ -378,6 +378,8 @@ def main():
     name = f"{BACKEND}, seed {options.seed}"
     begun = {"programs": 0, "cases": 0, "seconds": 0.0, "paths": {}, "differences": []}
     row = results.setdefault(name, begun | {"processor": processor()})
+    command = f"python tests/fuzz.py --cases {options.cases} --seed {options.seed}"
+    row["command"] = f"KERAS_BACKEND={BACKEND} {command}"
     start, before = time.monotonic(), row["seconds"]
     row["differences"] = list(filter(still_differs, row["differences"]))
     for number, path, cases, found in fuzz(options.seed, row["programs"]):
