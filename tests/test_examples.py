@@ -22,7 +22,7 @@ BACKEND = keras.config.backend()
 
 # Example, its options, what it needs beside the extra `examples`, and what it prints.
 RUNS = [
-    ("first_model", ["--epochs=1"], (), "digits.keras, loaded again"),
+    ("first_model", [], (), "digits.keras, loaded again"),
     ("own_data", ["--epochs=1"], (), "1440 rows of ['hour', 'temperature', 'load']; 1 epochs"),
     (
         "which_layer",
