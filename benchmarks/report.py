@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md"] + [ROOT / "docs" / name for name in ("speed.md", "deploy.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-IN_SHORT = ["MomentumLSTM", "AdamLSTM"]
+IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 

@@ -54,7 +54,7 @@ def on_page_markdown(markdown, page, config, files):
     """Let links that leave docs/ point to the copies, and the README's names to the pages."""
     uri = page.file.src_uri
     if uri == "index.md":
-        return NAMED_PAGE.sub(lambda found: link_to(found[1]), markdown)
+        markdown = NAMED_PAGE.sub(lambda found: link_to(found[1]), markdown)
     source = PAGES.get(uri, DOCS / uri)
     if not source.exists():
         return markdown

@@ -10,14 +10,14 @@ from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.cells.plain import PlainCell, PlainGRUCell, PlainLSTMCell, PlainRNNCell
-from keras_momentum_rnn.exports import traced_for_export
+from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
-from keras_momentum_rnn.recurrent import plan_once
+from keras_momentum_rnn.recurrent import check_steps, plan_once
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
@@ -61,9 +61,9 @@ class PlainLayer:
         Example:
 
         >>> import keras_momentum_rnn
-        >>> plan = keras_momentum_rnn.LSTM(4, recurrent_dropout=0.1).plan(training=True)
+        >>> plan = keras_momentum_rnn.LSTM(4, unroll=True).plan(training=True)
         >>> plan.path, plan.reason
-        ('keras', 'recurrent dropout acts on h')
+        ('keras', 'unroll=True')
         """
         if features is None:
             features = self.cell.kernel.shape[0] if self.cell.built else 1
@@ -95,6 +95,17 @@ class PlainLayer:
     @supports_jit.setter
     def supports_jit(self, value: bool) -> None:
         self._keras_supports_jit = value
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: bool = False,
+    ) -> Any:
+        """Run the sequence, as in Keras."""
+        check_steps(self, sequences)
+        return super().call(sequences, initial_state, mask, training)
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Any, training: bool = False
@@ -138,7 +149,8 @@ class PlainLayer:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
-            and time not in (0, 1)  # of one step Keras makes no loop
+            # Of one step Keras makes no loop; a file of any length is traced with one step.
+            and (time not in (0, 1) or traced_by_torch())
             and features == cell.kernel.shape[0]
             and len(states) == len(cell.state_size)
             and all(alike(*pair) for pair in shapes)
@@ -191,9 +203,9 @@ class LSTM(PlainLayer, keras.layers.LSTM):
 
     It is a `keras.layers.LSTM`: arguments, call arguments, results, weights, states, masks and
     files are the same. On a CPU the native kernel of the extra `cpu` trains it; on PyTorch
-    `torch.nn.LSTM` runs what does not fit there. All else runs as in Keras: recurrent dropout,
-    other activations, half precision, `use_cudnn=False`, GPUs of JAX and TensorFlow. `plan()`
-    says which path a call takes. A file for another runtime has a loop with open sizes.
+    `torch.nn.LSTM` runs what does not fit there. All else runs as in Keras: other activations,
+    half precision, `use_cudnn=False`, GPUs of JAX and TensorFlow. `plan()` says which path a
+    call takes. A file for another runtime has a loop with open sizes.
 
     `keras_momentum_rnn.convert.accelerate` puts it in the place of Keras's in a model, and
     `convert.to_keras` puts Keras's back.
