@@ -257,7 +257,7 @@ def add_to(target, i, source, j, width):
 
 
 @njit(forceinline=True)
-def multiply(target, i, source, j, factors, n, width):
+def scale(target, i, source, j, factors, n, width):
     for k in range(0, width, WIDTH):
         store(target, i + k, load(source, j + k) * load(factors, n + k))
 
