@@ -3,14 +3,13 @@
     pip install -e ".[examples,tuner]"
     python examples/which_layer.py mydata.csv
 
-The file has one row for each step, in the order of time, and a head: the columns `sequence`
-(which one the step belongs to) and `label` (the same in all steps of a sequence); all others
-are numbers, empty where a value is missing. Labels are classes; own_data.py predicts numbers.
-Steps with a missing value are masked.
+The file has one row for each step, in the order of time: the columns `sequence` (which one the
+step belongs to), `label` (its class), and numbers, empty where a value is missing. With a
+column `source` (the person or machine of a sequence) no source is on two sides of the split.
 
-Each layer trains at three learning rates with `--seeds` seeds each, else with its defaults.
-Validation data choose the winner, and it alone sees the test data, beside two simple models.
-If you stop it, repeat the command to resume.
+Each layer trains at three learning rates with `--seeds` seeds each, else with its defaults;
+`--search 30` adds 30 trials with other hyperparameters. Validation data choose the winner, and
+it alone sees the test data, beside two simple models. To resume, repeat the command.
 """
 
 import argparse
@@ -20,7 +19,7 @@ import keras
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import RidgeClassifierCV
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedGroupKFold
 
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
@@ -35,6 +34,7 @@ def main():
     parser.add_argument("--layers", nargs="+", choices=LAYERS, default=LAYERS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=40, help="at most")
+    parser.add_argument("--search", type=int, default=0, help="trials more, drawn at random")
     parser.add_argument("--output", type=Path, default=Path("runs/which_layer"))
     options = parser.parse_args()
     try:
@@ -60,7 +60,7 @@ def main():
         validation_data=validation,
         directory=options.output,
         first=trials,
-        max_trials=len(trials),
+        max_trials=len(trials) + options.search,
         executions=options.seeds,
         epochs=options.epochs,
         callbacks=[keras.callbacks.EarlyStopping(patience=8)],
@@ -68,11 +68,12 @@ def main():
     )
     print(results.table().to_string())
     flat = [np.where(part == MASKED, 0, part).reshape(len(part), -1) for part in (x, x_test)]
-    linear = RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y)
+    linear, best = (
+        RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y),
+        results.best_model(),
+    )
     for name, answers in {
-        results.best.values["layer"]: results.best_model()
-        .predict(x_test, verbose=0)
-        .argmax(-1),
+        results.best.values["layer"]: best.predict(x_test, verbose=0).argmax(-1),
         "a linear model": linear.predict(flat[1]),
         "the most frequent class": np.bincount(y).argmax(),
     }.items():
@@ -81,8 +82,8 @@ def main():
 
 def read(path):
     """Return (x, y) for training, validation and test, steps that lack a value masked."""
-    table = pd.read_csv(path, dtype={"sequence": str, "label": str})
-    channels = [name for name in table if name not in ("sequence", "label")]
+    table = pd.read_csv(path, dtype={"sequence": str, "label": str, "source": str})
+    channels = [name for name in table if name not in ("sequence", "label", "source")]
     if not {"sequence", "label"} <= {*table} or not channels:
         raise ValueError(f"it needs `sequence`, `label` and numbers. Received: {list(table)}")
     for name in channels:
@@ -97,15 +98,15 @@ def read(path):
         raise ValueError(f"a value is missing in {missing.mean():.0%} of the steps; fill them")
     labels = table.groupby("sequence", sort=False)["label"].agg(["first", "nunique"])
     if table["sequence"].isna().any() or (labels["nunique"] != 1).any():
-        raise ValueError(
-            "each row needs a sequence, and each sequence one label in all its rows"
-        )
+        raise ValueError("each row needs a sequence, each sequence one label in all its rows")
     y, _ = pd.factorize(labels["first"], sort=True)
-    if np.bincount(y).min() < 4:
-        raise ValueError("each class of `label` needs 4 sequences or more")
-    split = {"test_size": 0.25, "random_state": 0}
-    train, test = train_test_split(np.arange(len(y)), stratify=y, **split)
-    train, val = train_test_split(train, stratify=y[train], **split)
+    of = table.groupby("sequence", sort=False)["source" if "source" in table else "sequence"]
+    source, rows = of.first().to_numpy(), np.arange(len(y))
+    if pd.Series(source).groupby(y).nunique().min() < 4:
+        raise ValueError("each class needs 4 sequences or more, and 4 sources if there are any")
+    folds = [StratifiedGroupKFold(k, shuffle=True, random_state=0) for k in (4, 3)]
+    rest, test = next(folds[0].split(rows, y, source))
+    train, val = (rest[part] for part in next(folds[1].split(rest, y[rest], source[rest])))
     known = table.loc[table["sequence"].isin(labels.index[train]) & ~missing, channels]
     scaled = (table[channels] - known.mean()) / known.std().where(known.std() > 0, 1)
     scaled[missing] = MASKED

@@ -22,7 +22,7 @@ MODULES = {
     "convert": "Conversion",
     "streaming": "One step at a time",
     "diagnostics": "Diagnostics",
-    "tuning": "Search",
+    "tuning": "Tuning",
 }
 MEMBERS = """\
     options:

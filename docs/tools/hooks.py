@@ -1,8 +1,6 @@
 """Hooks of MkDocs: pages and files that stand outside of docs/, and links to them.
 
-The home page is the README, whose names of pages (`docs/start/install.md`) become links here;
-on a package index, where links into the checkout would break, they stay names. Every file of
-the checkout that a page links to is part of the site.
+Every file of the checkout that a page links to is part of the site.
 """
 
 import importlib
@@ -18,13 +16,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # Pages that stand elsewhere in the checkout.
 PAGES = {
-    "index.md": ROOT / "README.md",
     "changes.md": ROOT / "CHANGELOG.md",
     "contribute/contributing.md": ROOT / "CONTRIBUTING.md",
-    "CITATION.cff": ROOT / "CITATION.cff",
 }
 LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^)#\s]+)")
-NAMED_PAGE = re.compile(r"`docs/([\w./-]+\.md)`")
 COMPUTED = ("keras_momentum_rnn.cells.", "keras_momentum_rnn.layers.")
 # Lines of a doctest, up to the empty line that ends its output.
 DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
@@ -51,20 +46,12 @@ def linked(page):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Let links that leave docs/ point to the copies, and the README's names to the pages."""
+    """Let links that leave docs/ point to the copies."""
     uri = page.file.src_uri
-    if uri == "index.md":
-        return NAMED_PAGE.sub(lambda found: link_to(found[1]), markdown)
     source = PAGES.get(uri, DOCS / uri)
     if not source.exists():
         return markdown
     return LINK.sub(lambda found: found[1] + moved(uri, source, found[2]), markdown)
-
-
-def link_to(name):
-    """Return a link to a page of docs/, called by its heading."""
-    heading = re.search(r"^# (.+)$", (DOCS / name).read_text(), flags=re.MULTILINE)
-    return f"[{heading[1]}]({name})"
 
 
 def moved(uri, source, target):
