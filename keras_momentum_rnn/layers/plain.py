@@ -10,7 +10,7 @@ from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.cells.plain import PlainCell, PlainGRUCell, PlainLSTMCell, PlainRNNCell
-from keras_momentum_rnn.exports import traced_for_export
+from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
@@ -138,7 +138,8 @@ class PlainLayer:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
-            and time not in (0, 1)  # of one step Keras makes no loop
+            # Of one step Keras makes no loop; a file of any length is traced with one step.
+            and (time not in (0, 1) or traced_by_torch())
             and features == cell.kernel.shape[0]
             and len(states) == len(cell.state_size)
             and all(alike(*pair) for pair in shapes)
