@@ -23,6 +23,15 @@ LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^)#\s]+)")
 COMPUTED = ("keras_momentum_rnn.cells.", "keras_momentum_rnn.layers.")
 # Lines of a doctest, up to the empty line that ends its output.
 DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
+# A section that mkdocstrings does not know, and an argument in it.
+CALLS = re.compile(r"^Call arguments:\n((?:[ ]{4}.*\n?|\n(?=[ ]{4}))+)", flags=re.MULTILINE)
+ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", flags=re.MULTILINE)
+# The signature of a class or function, and the first paragraph about it.
+SIGNATURE = re.compile(
+    r'(<div class="doc-signature highlight">.*?</div>)'
+    r'(\s*<div class="doc doc-contents[^>]*>)(\s*<p>.*?</p>)',
+    flags=re.DOTALL,
+)
 
 
 def on_files(files, config):
@@ -36,6 +45,11 @@ def on_files(files, config):
                 files.append(File.generated(config, name, abs_src_path=str(path)))
                 pages += [path] if path.suffix == ".md" else []
     return files
+
+
+def on_page_content(html, page, config, files):
+    """Say what a thing is before the list of its arguments."""
+    return SIGNATURE.sub(r"\2\3\1", html)
 
 
 def linked(page):
@@ -93,10 +107,17 @@ class Reference(griffe.Extension):
 
 
 def as_code(docstring):
-    """Return a docstring whose doctests stand in fences, once."""
+    """Return a docstring whose doctests stand in fences, and its call arguments in a list."""
+    docstring = CALLS.sub(called, docstring)
     if "```pycon" in docstring:
         return docstring
     return DOCTEST.sub(lambda found: f"```pycon\n{found[0]}\n```", docstring)
+
+
+def called(section):
+    arguments = ARGUMENT.findall(section[1])
+    items = [f"- **`{name}`** – {' '.join(text.split())}" for name, text in arguments]
+    return "\n".join(["**Call arguments:**", "", *items, "", ""])
 
 
 def shown(parameter):
