@@ -7,9 +7,9 @@ The file has one row for each step, in the order of time: the columns `sequence`
 step belongs to), `label` (its class), and numbers, empty where a value is missing. With a
 column `source` (the person or machine of a sequence) no source is on two sides of the split.
 
-Each layer trains at three learning rates with `--seeds` seeds each, else with its defaults;
-`--search 30` adds 30 trials with other hyperparameters. Validation data choose the winner, and
-it alone sees the test data, beside two simple models. To resume, repeat the command.
+Each layer trains at three learning rates with `--seeds` seeds each; `--search 30` adds 30
+trials with other hyperparameters. Validation data choose the winner, and it alone sees the test
+data, beside two simple models. To resume, repeat the command.
 """
 
 import argparse
@@ -23,7 +23,9 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
-LAYERS = ["LSTM", "GRU", "SimpleRNN", "MomentumRNN", "MomentumLSTM", "NAGLSTM", "RMSPropLSTM"]
+HALF = {"momentum": 0.6, "step_size": 0.6}
+LAYERS = {"LSTM": {}, "GRU": {}, "SimpleRNN": {}, "MomentumRNN": HALF, "MomentumLSTM": HALF}
+LAYERS |= {"NAGLSTM": {"step_size": 0.9}, "RMSPropLSTM": {"step_size": 2.0, "beta": 0.999}}
 RATES = [1e-3, 3e-3, 1e-2]
 MASKED = -1e3  # the value of masked steps; standardised data have none like it
 
@@ -31,7 +33,7 @@ MASKED = -1e3  # the value of masked steps; standardised data have none like it
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="a .csv file")
-    parser.add_argument("--layers", nargs="+", choices=LAYERS, default=LAYERS)
+    parser.add_argument("--layers", nargs="+", choices=[*LAYERS], default=[*LAYERS])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=40, help="at most")
     parser.add_argument("--search", type=int, default=0, help="trials more, drawn at random")
@@ -41,18 +43,17 @@ def main():
         (x, y), validation, (x_test, y_test) = read(options.data)
     except (OSError, ValueError) as error:  # pandas's own, and those of an encoding
         raise SystemExit(f"{options.data}: {error}") from None
-    classes = int(y.max()) + 1
 
     def model(hp):
         layer = suggest_layer(hp, options.layers, 32)
-        front = [keras.Input(x.shape[1:]), keras.layers.Masking(MASKED)]
-        model = keras.Sequential([*front, layer, keras.layers.Dense(classes)])
+        front = [keras.Input(x.shape[1:]), keras.layers.Masking(MASKED), layer]
+        model = keras.Sequential([*front, keras.layers.Dense(int(y.max()) + 1, "softmax")])
         optimizer = keras.optimizers.Adam(hp.Choice("learning_rate", RATES), clipnorm=1.0)
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(optimizer, loss, metrics=["accuracy"])
+        model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
         return model
 
-    trials = [{"layer": n, "learning_rate": rate} for n in options.layers for rate in RATES]
+    names = options.layers
+    trials = [{"layer": n, **LAYERS[n], "learning_rate": r} for n in names for r in RATES]
     results = tune(
         model,
         x,

@@ -213,3 +213,21 @@ def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
     assert len(pyplot.get_fignums()) == 2
     pyplot.close("all")
     assert "test accuracy 0." in capsys.readouterr().out
+
+
+def test_which_layer_tries_the_numbers_that_it_names(run, tmp_path):
+    """A trial that leaves one out would take the low end of its range."""
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    table().to_csv(tmp_path / "data.csv", index=False)
+    run(
+        "which_layer",
+        "data.csv",
+        "--layers",
+        "MomentumRNN",
+        "NAGLSTM",
+        "--seeds=1",
+        "--epochs=1",
+    )
+    found = pd.read_csv(tmp_path / "runs" / "which_layer" / "results.csv")
+    of = {name: rows["step_size"].unique().tolist() for name, rows in found.groupby("layer")}
+    assert of == {"MomentumRNN": [0.6], "NAGLSTM": [0.9]}
