@@ -222,6 +222,8 @@ test_paths.py
     once      bidirectional_and_models_take_the_fast_path
     # Each recurrence and each kind of rule meets every kind of call.
     quick     kernels_equal_the_steps[*-NAGGRU-slots]
+    quick     kernels_equal_the_steps[native-NAGGRU-both-dropouts]
+    compiled  kernels_equal_the_steps[native-Momentum*-*-dropouts]
     compiled  kernels_equal_the_steps[*-NAGLSTM-*]
     compiled  kernels_equal_the_steps[*-AdamLSTM-*]
     compiled  kernels_equal_the_steps[*-MCRM-momentum-*]

@@ -268,7 +268,7 @@ def test_the_report_names_what_was_replaced_and_what_not(capsys):
         [
             keras.Input((TIME, WIDTH)),
             layers.Bidirectional(layers.LSTM(UNITS, **many), name="both"),
-            layers.GRU(UNITS, recurrent_dropout=0.1, name="slow", **many),
+            layers.GRU(UNITS, reset_after=False, name="slow", **many),
             MyLSTM(UNITS, name="mine", **many),
             layers.RNN(layers.LSTMCell(UNITS), name="loop", **many),
             kmr.MomentumLSTM(UNITS, name="ours", **many),
@@ -283,7 +283,7 @@ def test_the_report_names_what_was_replaced_and_what_not(capsys):
     expected = [
         ("forward_", f"(LSTM): replaced, trains on the path '{path}': "),
         ("backward_", f"(LSTM): replaced, trains on the path '{path}': "),
-        ("slow (GRU): replaced, trains on the path 'keras': ", "recurrent dropout acts on h"),
+        ("slow (GRU): replaced, trains on the path 'keras': ", "has no native kernel"),
         ("mine (MyLSTM)", ": kept, of a subclass of Keras's"),
         ("loop (RNN)", ": kept, no LSTM, GRU or SimpleRNN"),
         ("ours (MomentumLSTM)", ": kept, a layer of keras_momentum_rnn"),

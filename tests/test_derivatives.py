@@ -32,12 +32,12 @@ def pair(case, **options):
     return stepping_pair(lambda: case.layer(UNITS, **options), (3, TIME, FEATURES))
 
 
-def function_of(layer, mask=None):
+def function_of(layer, mask=None, **call):
     """The loss as a function of x and the trainable weights."""
     rest = [v.value for v in layer.non_trainable_variables]
 
     def loss(x, *weights):
-        results, _ = layer.stateless_call(list(weights), rest, x, mask=mask)
+        results, _ = layer.stateless_call(list(weights), rest, x, mask=mask, **call)
         return sum(map(ops.sum, keras.tree.flatten(results)))
 
     return loss
@@ -52,9 +52,9 @@ def arguments(layer):
     ]
 
 
-def gradient_penalty(layer, mask):
+def gradient_penalty(layer, mask, **call):
     """The gradients of |d loss / d x|^2 by x and all weights; the loss is linear in states."""
-    loss, values = function_of(layer, mask), arguments(layer)
+    loss, values = function_of(layer, mask, **call), arguments(layer)
     if BACKEND == "torch":
         import torch
 
@@ -241,6 +241,17 @@ def test_plan_says_that_a_transform_steps():
 def test_a_sequence_of_no_steps_is_refused():
     with pytest.raises(ValueError, match=r"AdamLSTM needs at least one time step.*\(3, 0, 2\)"):
         AdamLSTM(UNITS)(np.zeros((3, 0, FEATURES), "float32"))
+
+
+@pytest.mark.second_derivatives
+@pytest.mark.parametrize("case", [case for case in ROWS if case.id in ("NAGLSTM", "AdamLSTM")])
+def test_second_derivatives_keep_the_dropout_masks(case):
+    options = {"dropout": 0.2, "recurrent_dropout": 0.3, "seed": 3, "dtype": "float32"}
+    layers = pair(case, **options)
+    assert layers[0].plan(training=True).path == "native"
+    fast, step = (gradient_penalty(layer, None, training=True) for layer in layers)
+    for one, other in zip(fast, step):
+        assert_close(array(one), array(other), 1e-3)
 
 
 @pytest.mark.second_derivatives

@@ -64,6 +64,8 @@ CALLS = {
     "plain": ({}, None),
     "backwards": ({"go_backwards": True, "return_sequences": False}, None),
     "dropout": ({"dropout": 0.4}, None),
+    "recurrent-dropout": ({"recurrent_dropout": 0.4}, "holes"),
+    "both-dropouts": ({"dropout": 0.3, "recurrent_dropout": 0.4}, None),
     "no-bias": ({"use_bias": False}, "right"),
     "holes": ({"go_backwards": True}, "holes"),
     "zeros": ({"zero_output_for_mask": True}, "dead_row"),
@@ -77,6 +79,8 @@ CALLS = {
 def test_values_and_gradients_are_those_of_keras(ours, theirs, path, call, monkeypatch):
     prepare(path, monkeypatch)
     options, mask = CALLS[call]
+    if path == "fused" and "recurrent_dropout" in options:
+        pytest.skip("no fused kernel has recurrent dropout")
     layers = pair(ours, theirs, **{"return_sequences": True, "return_state": True, **options})
     rng, first = np.random.default_rng(2), states(layers[0])
     x = normal(rng, *SHAPE)
@@ -112,7 +116,6 @@ def with_own_activation(layer):
 
 # What runs as in Keras: options, arguments of the call, a change of the layer, and the reason.
 AS_IN_KERAS = {
-    "recurrent-dropout": ({"recurrent_dropout": 0.3}, {"training": True}, "acts on h"),
     "activation": ({"activation": "softsign"}, {}, "tanh and sigmoid alone"),
     "unroll": ({"unroll": True}, {}, "unroll=True"),
     "stepped": ({"use_cudnn": False}, {}, "use_cudnn=False"),

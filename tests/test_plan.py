@@ -39,7 +39,7 @@ def no_native_kernel(monkeypatch):
             {"recurrent_dropout": 0.1},
             {"training": True},
             "filter",
-            f"recurrent dropout acts on h; {FILTERS}",
+            f"{OFF}; recurrent dropout acts on h; {FILTERS}",
         ),
         (
             {"dropout": 0.1, "implementation": 1},
@@ -138,7 +138,7 @@ KEPT_AWAY = [
     *((name, "rule_kind", "elementwise") for name in FILTERING),
     *((name, "recurrence", None) for name in OWN),
     *((name, "standard_activations", False) for name in OWN),
-    *((name, "recurrent_dropout", True) for name in OWN),
+    *((name, "recurrent_dropout", True) for name in OWN if name not in NATIVES),
     *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock")),
     *((name, "transformed", True) for name in ("fused-torch", "drive-torch")),
     *((name, "drive_from_input", False) for name in (*FILTERING, "fused-plain")),
@@ -154,7 +154,6 @@ KEPT_AWAY = [
     *((name, "transformed", True) for name in NATIVES),
     *((name, "native_absence", "numba is not installed") for name in NATIVES),
     *((name, "use_cudnn", True) for name in NATIVES),
-    *((name, "dropout", "gates") for name in NATIVES),
     *((name, "recurrence", "released") for name in NATIVES),
     *((name, "features", size) for name in NATIVES for size in (0, 2**21)),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
@@ -170,6 +169,16 @@ def test_each_condition_alone_keeps_a_kernel_away(name, field, value):
     call = planning.Call(**PLAIN_CALL | served)
     assert planning.choose(call).path == path
     assert planning.choose(dataclasses.replace(call, **{field: value})).path != path
+
+
+@pytest.mark.parametrize("name", NATIVES)
+@pytest.mark.parametrize("recurrence", ["lstm", "gru", "elman", "modrelu", "nested_gru"])
+def test_the_native_kernel_drops_h_but_around_a_memory(name, recurrence):
+    path, served = SERVED[name]
+    call = planning.Call(**PLAIN_CALL | served | {"recurrence": recurrence})
+    assert planning.choose(call).path == path
+    dropped = dataclasses.replace(call, recurrent_dropout=True, dropout="gates")
+    assert (planning.choose(dropped).path == path) == (recurrence != "nested_gru")
 
 
 @pytest.mark.parametrize(("field", "value"), [("stateful", True), ("features", 16)])

@@ -1,6 +1,7 @@
 """What every cell with a momentum rule shares."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -72,6 +73,7 @@ class RuleCell:
     # Cells of Keras set these in their constructor; others have no dropout.
     dropout = 0.0
     recurrent_dropout = 0.0
+    _given_masks: list[Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -195,8 +197,20 @@ class RuleCell:
         kernel, bias, *_ = self.recurrent_weights() if weights is None else weights
         return self._product(kernel, bias, masks, self.compute_dtype)
 
+    @contextlib.contextmanager
+    def recurrent_masks_given(self, masks: Tensor | None) -> Iterator[None]:
+        """Let steps made inside drop h by masks `(batch, gates * units)`, if given."""
+        if masks is not None:
+            self._given_masks = ops.split(masks, self.gates, axis=-1)
+        try:
+            yield
+        finally:
+            self._given_masks = None
+
     def recurrent_masks(self, training: bool) -> Any:
         """Return the dropout masks of h: None, one, or a list of one for each gate."""
+        if self._given_masks is not None:
+            return self._given_masks
         return self._recurrent_dropout_mask if training and self.recurrent_dropout else None
 
     def _product(self, kernel, bias, masks, dtype):

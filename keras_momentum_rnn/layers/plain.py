@@ -61,9 +61,9 @@ class PlainLayer:
         Example:
 
         >>> import keras_momentum_rnn
-        >>> plan = keras_momentum_rnn.LSTM(4, recurrent_dropout=0.1).plan(training=True)
+        >>> plan = keras_momentum_rnn.LSTM(4, unroll=True).plan(training=True)
         >>> plan.path, plan.reason
-        ('keras', 'recurrent dropout acts on h')
+        ('keras', 'unroll=True')
         """
         if features is None:
             features = self.cell.kernel.shape[0] if self.cell.built else 1
@@ -192,9 +192,9 @@ class LSTM(PlainLayer, keras.layers.LSTM):
 
     It is a `keras.layers.LSTM`: arguments, call arguments, results, weights, states, masks and
     files are the same. On a CPU the native kernel of the extra `cpu` trains it; on PyTorch
-    `torch.nn.LSTM` runs what does not fit there. All else runs as in Keras: recurrent dropout,
-    other activations, half precision, `use_cudnn=False`, GPUs of JAX and TensorFlow. `plan()`
-    says which path a call takes. A file for another runtime has a loop with open sizes.
+    `torch.nn.LSTM` runs what does not fit there. All else runs as in Keras: other activations,
+    half precision, `use_cudnn=False`, GPUs of JAX and TensorFlow. `plan()` says which path a
+    call takes. A file for another runtime has a loop with open sizes.
 
     `keras_momentum_rnn.convert.accelerate` puts it in the place of Keras's in a model, and
     `convert.to_keras` puts Keras's back.

@@ -38,6 +38,7 @@ class Kernel:
         backends, devices, dtypes: tuples of those of `Call`.
         recurrences: tuple of names, or None for any cell.
         rule_kinds: tuple of those of `Call`.
+        recurrent_dropouts: tuple of recurrences of its own that it runs with dropout on h.
         learned_rules: the rules whose own weights get a gradient, "all" or "constant": linear
             rules with the same numbers at every step.
         transforms: bool, whether function transforms of PyTorch can pass through it.
@@ -55,6 +56,7 @@ class Kernel:
     dtypes: tuple = ALL_DTYPES
     recurrences: tuple | None = None
     rule_kinds: tuple = ("none", "linear", "elementwise", "scaled", "other")
+    recurrent_dropouts: tuple = ()
     learned_rules: str = "all"
     transforms: bool = True
     fused: bool = False
@@ -70,6 +72,7 @@ class Kernel:
         own_equation = self.recurrences is not None
         name = "fused kernel" if self.fused else f"{self.path} kernel"
         unknown_recurrence = own_equation and call.recurrence not in self.recurrences
+        drops = call.recurrent_dropout and call.recurrence not in self.recurrent_dropouts
         learns = call.rule_learns and not call.rule_constant and self.learned_rules != "all"
         reasons = [
             (unknown_recurrence, f"{call.cell} has no {name}"),
@@ -77,7 +80,7 @@ class Kernel:
                 own_equation and not call.standard_activations,
                 "fused and native kernels have tanh and sigmoid alone",
             ),
-            (own_equation and call.recurrent_dropout, "recurrent dropout acts on h"),
+            (own_equation and drops, "recurrent dropout acts on h"),
             (call.dtype not in self.dtypes, f"no {name} computes in {call.dtype}"),
             (call.rule_kind not in self.rule_kinds, misfit(call, self.rule_kinds)),
             (
@@ -159,7 +162,6 @@ def unfit(call):
             weights > (CACHED_WEIGHTS if is_fused else NATIVE_WEIGHTS),
             "the native kernel is slow for so many weights",
         ),
-        (call.dropout == "gates", "each gate has a dropout mask of its own"),
         # To the kernel, weights without rows say that the input is the drive.
         (call.features == 0, "the input has no features"),
         (call.rule_extreme, f"the step size of {call.rule} is far from 1"),
@@ -173,6 +175,7 @@ NATIVE = Kernel(
     devices=("cpu",),
     dtypes=("float32",),
     recurrences=("lstm", "gru", "elman", "modrelu", *MEMORY_WEIGHTS),
+    recurrent_dropouts=("lstm", "gru", "elman", "modrelu"),
     rule_kinds=("none", *LINEAR_OR_SCALED),
     learned_rules="constant",
     transforms=False,

@@ -56,6 +56,7 @@ from keras_momentum_rnn.paths.native.simd import (
     clear,
     copy,
     copy_ragged,
+    multiply,
 )
 
 
@@ -66,7 +67,8 @@ class Shape(NamedTuple):
     inner: the width of the drive of a nested memory, or 0.
     kept: the width of `Kept.gates`.
     every: before so many steps v and m of a scaled rule are kept.
-    driven: bool, whether x is the drive, padded gate by gate. Then W does nothing.
+    driven: bool, whether x is u itself, padded gate by gate. Then W does nothing.
+    drops: bool, whether dropout acts on h. Then U is packed gate by gate.
     """
 
     cell: int
@@ -81,6 +83,7 @@ class Shape(NamedTuple):
     kept: int
     every: int
     driven: bool
+    drops: bool
 
 
 class Numbers(NamedTuple):
@@ -145,12 +148,14 @@ class Inputs(NamedTuple):
     weights: `Weights`.
     numbers: `Numbers`.
     lengths: `(batch,)`, after how many steps each sample ends.
+    masks: `(batch, wide)`, by which each gate multiplies h before the product, or empty.
     """
 
     x: np.ndarray
     weights: tuple
     numbers: tuple
     lengths: np.ndarray
+    masks: np.ndarray
 
 
 class Saved(NamedTuple):
@@ -221,6 +226,7 @@ class Scratch(NamedTuple):
     dh: `(rows, padded)`, of the h after a step.
     dx: one step's, its rows padded.
     carried: bool, `(rows,)`, whether `Gradients.states.h` belongs to the h before the step.
+    dropped: rows of h, or of its gradient, under a gate's dropout mask.
     """
 
     rings: tuple
@@ -228,6 +234,7 @@ class Scratch(NamedTuple):
     dh: np.ndarray
     dx: np.ndarray
     carried: np.ndarray
+    dropped: np.ndarray
 
 
 # Forward
@@ -235,7 +242,7 @@ class Scratch(NamedTuple):
 
 @njit(forceinline=True)
 def project(u, i, inputs, shape, step):
-    """u = W x + b of a step, or x, the drive."""
+    """u = W x + b of a step, or x."""
     t, first, rows, _, _ = step
     if shape.driven:
         for r in range(rows):
@@ -247,8 +254,27 @@ def project(u, i, inputs, shape, step):
     add_packed_product(
         u, i, shape.wide,
         inputs.x, (first * shape.time + t) * shape.features, shape.time * shape.features,
-        inputs.weights.W, rows, shape.wide, shape.features,
+        inputs.weights.W, 0, rows, shape.wide, shape.features,
     )  # fmt: skip
+
+
+@njit(forceinline=True)
+def add_recurrent_product(product, h, U, masks, dropped, shape, step):
+    """Add h U of a step to `product`, of each gate with its mask on h."""
+    _, first, rows, _, _ = step
+    padded, wide, units = shape.padded, shape.wide, shape.units
+    if not shape.drops:
+        add_packed_product(
+            product, 0, wide, h, first * padded, padded, U, 0, rows, wide, units
+        )  # fmt: skip
+        return
+    for gate in range(0, wide, padded):
+        for r in range(rows):
+            i = first + r
+            multiply(dropped, r * padded, h, i * padded, masks, i * wide + gate, padded)
+        add_packed_product(
+            product, gate, wide, dropped, 0, padded, U, gate * units, rows, padded, units
+        )  # fmt: skip
 
 
 @njit(forceinline=True)
@@ -297,8 +323,9 @@ def new_scratch(shape, rows, ring, numbers, apart):
         np.empty(slots, np.float32), np.empty(slots, np.float32),
     )  # fmt: skip
     dh = np.zeros(rows * shape.padded, np.float32)
+    dropped = np.zeros((ring * rows if shape.drops else 1) * shape.padded, np.float32)
     dx = np.zeros(rows * (-(-shape.features // WIDTH) * WIDTH), np.float32)
-    return Scratch(Rings(dy, du, h, x), again, dh, dx, np.ones(rows, np.bool_))
+    return Scratch(Rings(dy, du, h, x), again, dh, dx, np.ones(rows, np.bool_), dropped)
 
 
 @njit(forceinline=True)
@@ -324,11 +351,11 @@ def rule_again(again, inputs, kept, shape, step):
 
 
 @njit(forceinline=True)
-def gradient_of_h(scratch, saved, gradients, shape, step):
+def gradient_of_h(scratch, masks, saved, gradients, shape, step):
     """Set dh, of the h after a step."""
     t, first, rows, _, after = step
-    time, units, padded, wide = shape.time, shape.units, shape.padded, shape.wide
-    dh, dy, Ut = scratch.dh, scratch.rings.dy, saved.transposed[1]
+    time, units, padded = shape.time, shape.units, shape.padded
+    dh = scratch.dh
     for r in range(rows):
         if gradients.has_outputs:
             at = ((first + r) * time + t) * units
@@ -338,8 +365,27 @@ def gradient_of_h(scratch, saved, gradients, shape, step):
         if scratch.carried[r]:
             add_to(dh, r * padded, gradients.states.h, (first + r) * padded, padded)
     if t < time - 1:
-        row = ring_row(wide)
-        add_packed_product(dh, 0, padded, dy, after * row, row, Ut, rows, padded, wide)
+        add_through_recurrent_product(scratch, masks, saved, shape, first, rows, after)
+
+
+@njit(forceinline=True)
+def add_through_recurrent_product(scratch, masks, saved, shape, first, rows, now):
+    """Add to dh what comes from dy of a step, whose rows begin there in the ring."""
+    padded, wide, row = shape.padded, shape.wide, ring_row(shape.wide)
+    dh, dy, Ut, dropped = scratch.dh, scratch.rings.dy, saved.transposed[1], scratch.dropped
+    if not shape.drops:
+        add_packed_product(dh, 0, padded, dy, now * row, row, Ut, 0, rows, padded, wide)
+        return
+    for gate in range(0, wide, padded):
+        clear(dropped, 0, rows * padded)
+        add_packed_product(
+            dropped, 0, padded, dy, now * row + gate, row, Ut, gate * padded,
+            rows, padded, padded,
+        )  # fmt: skip
+        for r in range(rows):
+            i, mask = r * padded, (first + r) * wide + gate
+            multiply(dropped, i, dropped, i, masks, mask, padded)
+            add_to(dh, i, dropped, i, padded)
 
 
 @njit(forceinline=True)
@@ -385,7 +431,8 @@ def gradient_of_x(scratch, saved, gradients, shape, step):
         return
     clear(scratch.dx, 0, rows * padded_x)
     add_packed_product(
-        scratch.dx, 0, padded_x, du, now * row, row, saved.transposed[0], rows, padded_x, wide
+        scratch.dx, 0, padded_x, du, now * row, row, saved.transposed[0], 0,
+        rows, padded_x, wide,
     )  # fmt: skip
     for r in range(rows):
         at = ((first + r) * time + t) * features
@@ -393,13 +440,24 @@ def gradient_of_x(scratch, saved, gradients, shape, step):
 
 
 @njit(forceinline=True)
-def add_gradients(sums, rings, count, shape, has_side):
+def add_gradients(sums, scratch, masks, count, shape, first, rows, has_side):
     """Add the first `count` rows of the rings to the gradients of W, b, U and side."""
-    padded, wide, features = shape.padded, shape.wide, shape.features
-    row = ring_row(wide)
-    add_product(sums.U, wide, rings.h, padded, rings.dy, row, shape.units, wide, count)
+    padded, wide, features, units = shape.padded, shape.wide, shape.features, shape.units
+    rings, dropped, row = scratch.rings, scratch.dropped, ring_row(wide)
+    if shape.drops:
+        for gate in range(0, wide, padded):
+            for n in range(count):
+                i, mask = n * padded, (first + n % rows) * wide + gate
+                multiply(dropped, i, rings.h, i, masks, mask, padded)
+            add_product(
+                sums.U, gate, wide, dropped, padded, rings.dy, gate, row, units, padded, count
+            )  # fmt: skip
+    else:
+        add_product(sums.U, 0, wide, rings.h, padded, rings.dy, 0, row, units, wide, count)
     if not shape.driven:
-        add_product(sums.W, wide, rings.x, features, rings.du, row, features, wide, count)
+        add_product(
+            sums.W, 0, wide, rings.x, features, rings.du, 0, row, features, wide, count
+        )  # fmt: skip
     for r in range(count):
         add_to(sums.b, 0, rings.du, r * row, wide)
         if has_side:
@@ -407,17 +465,14 @@ def add_gradients(sums, rings, count, shape, has_side):
 
 
 @njit(forceinline=True)
-def gradient_of_first_h(scratch, saved, gradients, shape, first, rows, last):
+def gradient_of_first_h(scratch, masks, saved, gradients, shape, first, rows, last):
     """Write the gradient of the h before all steps; the first step begins at row `last`."""
-    padded, row, dh, h = shape.padded, ring_row(shape.wide), scratch.dh, gradients.states.h
+    padded, dh, h = shape.padded, scratch.dh, gradients.states.h
     for r in range(rows):
         if scratch.carried[r]:
             copy(dh, r * padded, h, (first + r) * padded, padded)
         else:
             clear(dh, r * padded, padded)
     if shape.time:
-        add_packed_product(
-            dh, 0, padded, scratch.rings.dy, last * row, row, saved.transposed[1],
-            rows, padded, shape.wide,
-        )  # fmt: skip
+        add_through_recurrent_product(scratch, masks, saved, shape, first, rows, last)
     copy(h, first * padded, dh, 0, rows * padded)

@@ -29,20 +29,25 @@ def run_cell(problem, x, weights, states):
     masked, equation = problem.lengths is not None, problem.equation
     # What is traced must not hide in a function: a second derivative may be taken when this
     # trace has ended.
-    static = dataclasses.replace(problem, mu=None, counters=None, lengths=None)
+    static = dataclasses.replace(problem, mu=None, masks=None, counters=None, lengths=None)
 
     def run_steps(constants, *inputs):
-        _, lengths, counters = constants
+        _, masks, lengths, counters = constants
         x, weights, states = equation.divided(inputs)
         given = [w if there else None for w, there in zip(weights, present)]
         traced = dataclasses.replace(
-            static, lengths=lengths if masked else None, counters=counters
+            static,
+            masks=masks if masks.size else None,
+            lengths=lengths if masked else None,
+            counters=counters,
         )
         return traced.run_steps(x, *given, *states)
 
     lengths = problem.lengths if masked else jnp.full(x.shape[0], x.shape[1])
     # With `jax_enable_x64` they may be of 64 bits.
-    constants = problem.mu.astype(jnp.float32), lengths.astype(jnp.int32), problem.counters
+    mu, masks = problem.mu.astype(jnp.float32), problem.masks
+    masks = jnp.zeros(0, jnp.float32) if masks is None else masks
+    constants = mu, masks, lengths.astype(jnp.int32), problem.counters
     inputs = x, *weights, *states
     if not problem.training:
         flat, structure = jax.tree.flatten((constants, inputs))
@@ -65,8 +70,8 @@ def native_cell(equation, run_steps, constants, inputs):
     batch, time, _ = x.shape
     shapes = equation.kept_shapes(batch, time, states[0].shape[-1])
     shapes = [*shapes, *(s.shape for s in states)]
-    mu, lengths, _ = constants
-    outputs, *rest = call("forward", equation, shapes, mu, lengths, *inputs)
+    *arrays, _ = constants
+    outputs, *rest = call("forward", equation, shapes, *arrays, *inputs)
     return (outputs, tuple(rest[KEPT - 1 :])), rest[: KEPT - 1]
 
 
@@ -87,11 +92,11 @@ native_cell.defvjp(native_cell_forward, native_cell_backward)
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def native_gradients(equation, run_steps, residuals, d_results):
     """Return the gradients of the inputs; their own are those of the cell's own steps."""
-    (mu, lengths, _), inputs, outputs, kept = residuals
+    (*arrays, _), inputs, outputs, kept = residuals
     d_outputs, d_finals = d_results
     gradients = call(
         "backward", equation, [i.shape for i in inputs],
-        mu, lengths, *inputs, outputs, *kept, d_outputs, *d_finals,
+        *arrays, *inputs, outputs, *kept, d_outputs, *d_finals,
     )  # fmt: skip
     return tuple(gradients)
 
@@ -127,9 +132,9 @@ inference.multiple_results = True
 
 @inference.def_impl
 def by_kernel(*flat, structure, equation, run_steps):
-    (mu, lengths, _), inputs = jax.tree.unflatten(structure, flat)
+    (*arrays, _), inputs = jax.tree.unflatten(structure, flat)
     shapes = [result.shape for result in results_of(inputs, equation)]
-    return call("inference", equation, shapes, mu, lengths, *inputs)
+    return call("inference", equation, shapes, *arrays, *inputs)
 
 
 def by_steps(*flat, structure, equation, run_steps):
@@ -177,9 +182,9 @@ mlir.register_lowering(inference, lowered, platform="cpu")
 # The calls of XLA
 
 
-def inference_on_arrays(numbers, mu, lengths, *others):
+def inference_on_arrays(numbers, mu, masks, lengths, *others):
     # The inputs; h at all times and the final states, to write.
-    equation = kernel.Equation.of_numbers(numbers, mu)
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, masks)
     x, weights, others = equation.divided(others)
     count = len(others) // 2
     states, (outputs, *results) = others[:count], others[count:]
@@ -188,9 +193,9 @@ def inference_on_arrays(numbers, mu, lengths, *others):
         result[...] = final
 
 
-def forward_on_arrays(numbers, mu, lengths, *others):
+def forward_on_arrays(numbers, mu, masks, lengths, *others):
     # The inputs; `Kept` and the final states, to write.
-    equation = kernel.Equation.of_numbers(numbers, mu)
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, masks)
     x, weights, others = equation.divided(others)
     count = (len(others) - KEPT) // 2
     states, kept, results = others[:count], others[count : count + KEPT], others[-count:]
@@ -199,9 +204,9 @@ def forward_on_arrays(numbers, mu, lengths, *others):
         result[...] = final
 
 
-def backward_on_arrays(numbers, mu, lengths, *others):
+def backward_on_arrays(numbers, mu, masks, lengths, *others):
     # The inputs, `Kept`, the gradients of h and of the states; those of all inputs, to write.
-    equation = kernel.Equation.of_numbers(numbers, mu)
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, masks)
     x, weights, others = equation.divided(others)
     count = (len(others) - KEPT - len(weights) - 2) // 3
     states, kept, others = others[:count], others[count : count + KEPT], others[count + KEPT :]

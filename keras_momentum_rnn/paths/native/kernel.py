@@ -89,6 +89,8 @@ class Equation:
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         share: float, 1 - beta; of a beta near 1 in float32 it would have few digits.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where it is one number.
+        masks: float32 array `(batch, gates * units)`, by which each gate multiplies h before
+            the recurrent product, or None.
     """
 
     cell: str = "lstm"
@@ -99,20 +101,23 @@ class Equation:
     share: float = 1.0
     epsilon: float = 1.0
     mu: object = field(default_factory=lambda: np.zeros((1, 1), np.float32), compare=False)
+    masks: object = field(default=None, compare=False)
 
-    def with_mu(self, mu):
-        return dataclasses.replace(self, mu=mu)
+    def with_arrays(self, mu, masks):
+        """Return the equation of a call; `masks` may hold no numbers for None."""
+        masks = None if masks is None or masks.size == 0 else masks
+        return dataclasses.replace(self, mu=mu, masks=masks)
 
     def as_numbers(self):
-        """Return all but mu as a list of floats, for backends that know no other options."""
+        """Return all but the arrays as floats, for backends that know no other options."""
         cell, kind = list(RECURRENCES).index(self.cell), list(KINDS).index(self.kind)
         own = self.gain, self.factor, self.beta, self.share, self.epsilon
         return [float(number) for number in (cell, kind, *own)]
 
     @classmethod
-    def of_numbers(cls, numbers, mu):
+    def of_numbers(cls, numbers):
         cell, kind, *own = map(float, numbers)
-        return cls(list(RECURRENCES)[int(cell)], list(KINDS)[int(kind)], *own, mu)
+        return cls(list(RECURRENCES)[int(cell)], list(KINDS)[int(kind)], *own)
 
     @property
     def recurrence(self):
@@ -151,6 +156,7 @@ class Equation:
             kept=recurrence.kept * padded,
             every=max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide)),
             driven=driven,
+            drops=self.masks is not None,
         )  # fmt: skip
 
     def kept_shapes(self, batch, time, units, keeps=True):
@@ -232,7 +238,8 @@ def own_shapes(padded, equation, count, shape):
 
 
 def sample_lengths(lengths, batch, time):
-    lengths = np.full(batch, time) if lengths is None else lengths
+    if lengths is None or len(lengths) == 0:
+        lengths = np.full(batch, time)
     return np.ascontiguousarray(lengths, np.int64)
 
 
@@ -267,8 +274,27 @@ def padded_weights(weights, equation, shape):
 
 def packed_weights(matrices, biases, equation):
     """Return padded weights as the loops take them."""
-    matrices = [packed(np.ascontiguousarray(matrix)) for matrix in matrices]
+    parts = parts_of(matrices, equation)
+    matrices = [packed_parts(m, count, axis=1) for m, count in zip(matrices, parts)]
     return equation.recurrence.weights(*itertools.chain(*zip(matrices, biases)))
+
+
+def parts_of(matrices, equation):
+    """Return into how many parts each matrix is packed: U, under dropout, gate by gate."""
+    gates = 1 if equation.masks is None else equation.recurrence.gates
+    return [1, gates, *(1 for _ in matrices[2:])]
+
+
+def packed_parts(matrix, count, axis):
+    """Return a matrix, cut into so many parts along an axis, one packed part after another."""
+    parts = [packed(np.ascontiguousarray(part)) for part in np.split(matrix, count, axis)]
+    return parts[0] if count == 1 else np.concatenate(parts)
+
+
+def padded_masks(equation, units):
+    """Return the dropout masks of h, or no numbers where there are none."""
+    masks = equation.masks
+    return np.zeros(0, np.float32) if masks is None else flat(by_gate(masks, units))
 
 
 def gradients_of_weights(sums, equation, matrices, units):
@@ -287,13 +313,14 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
 
     Args:
         equation: `Equation`.
-        x: float32 array `(batch, time, features)`, or the drive, where the kernel has no rows.
+        x: float32 array `(batch, time, features)`, or u, where the kernel has no rows.
         weights: list of the kernel, its bias or None, the recurrent kernel, and the bias that
             is outside of the rule or None; of "modrelu" that of its function. Then a nested
             memory's own, of what it takes in and of its h.
         states: list of the cell's own states, `(batch, units)`, and the slots that the rule
             has, `(batch, gates * units)`.
-        lengths: int array `(batch,)`, after how many steps each sample ends, or None.
+        lengths: int array `(batch,)`, after how many steps each sample ends; None or empty
+            where none ends.
         kept: list of arrays of `kept_shapes` to write to, or None for new ones.
         keeps: bool; False where nothing goes back.
 
@@ -316,7 +343,7 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
         kept.c[0] = padded.c
     lengths = sample_lengths(lengths, batch, time)
     weights = packed_weights(*padded_weights(weights, equation, shape), equation)
-    inputs = Inputs(flat(x), weights, numbers, lengths)
+    inputs = Inputs(flat(x), weights, numbers, lengths, padded_masks(equation, units))
     flat_states, flat_kept = States(*map(flat, padded)), Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
@@ -361,16 +388,21 @@ def backward(
     shape = equation.shape(batch, time, features, units, driven)
     numbers, result = equation.numbers(time), dx
     if driven:
-        # The way back does not read the drive.
-        x, dx = x[:0], np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)
+        # Only a scaled rule is computed again.
+        x = by_gate(x, units) if numbers.kind == SCALED else x[:0]
+        dx = np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)
     matrices, biases = padded_weights(weights, equation, shape)
-    transposed = tuple(packed(padded_columns(m.T, padded_width(len(m)))) for m in matrices)
+    transposed = tuple(
+        packed_parts(padded_columns(m.T, padded_width(len(m))), parts, axis=0)
+        for m, parts in zip(matrices, parts_of(matrices, equation))
+    )
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
     d_states = padded_states(given, equation, shape)
     if dx is None:
         dx = np.empty(x.shape if wants_dx else 0, np.float32)
     packed_matrices = packed_weights(matrices, biases, equation)
-    inputs = Inputs(flat(x), packed_matrices, numbers, sample_lengths(lengths, batch, time))
+    lengths, masks = sample_lengths(lengths, batch, time), padded_masks(equation, units)
+    inputs = Inputs(flat(x), packed_matrices, numbers, lengths, masks)
     h_first = flat(padded_columns(states[0], shape.padded))
     saved = Saved(h_first, Kept(*map(flat, kept)), transposed)
     sizes = [array.size for pair in zip(matrices, biases) for array in pair]

@@ -6,6 +6,7 @@ from numba import njit
 from keras_momentum_rnn.paths.native.drive import (
     Step,
     add_gradients,
+    add_recurrent_product,
     gather,
     gradient_of_first_h,
     gradient_of_h,
@@ -27,7 +28,7 @@ from keras_momentum_rnn.paths.native.equations import (
     cell_row,
     cell_row_back,
 )
-from keras_momentum_rnn.paths.native.simd import add_packed_product, clear, copy, copy_ragged
+from keras_momentum_rnn.paths.native.simd import clear, copy, copy_ragged
 
 
 @njit(nogil=True, cache=True)
@@ -46,6 +47,7 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
     U, side, h_all = inputs.weights.U, inputs.weights.side, states.h
     u, y = np.empty(rows * wide, np.float32), np.empty(rows * wide, np.float32)
     product = y if cell == GRU else u
+    masks, dropped = inputs.masks, np.zeros(rows * padded, np.float32)
     for t in range(shape.time):
         step, before, after = Step(t, first, rows, 0, 0), 0, 0
         if keeps:
@@ -56,9 +58,7 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
             if t < lengths[first + r]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             before_product(cell, u, y, r * wide, side, wide)
-        add_packed_product(
-            product, 0, wide, h_all, first * padded, padded, U, rows, wide, shape.units,
-        )  # fmt: skip
+        add_recurrent_product(product, h_all, U, masks, dropped, shape, step)
         for r in range(rows):
             sample = first + r
             h, at = sample * padded, (before * batch + sample) * shape.kept
@@ -85,7 +85,7 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
     """
     cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
     x, numbers, lengths = inputs.x, inputs.numbers, inputs.lengths
-    h_first, kept = saved.h_first, saved.kept
+    h_first, kept, masks = saved.h_first, saved.kept, inputs.masks
     states, side = gradients.states, gradients.weights.side
     apart = numbers.kind != NONE or cell == GRU
     scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
@@ -95,7 +95,7 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
         slot = (time - 1 - t) % ring
         step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
         rule_again(again, inputs, kept, shape, step)
-        gradient_of_h(scratch, saved, gradients, shape, step)
+        gradient_of_h(scratch, masks, saved, gradients, shape, step)
         for r in range(rows):
             sample, n = first + r, step.now + r
             i, state = n * row, sample * padded
@@ -117,6 +117,7 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             gradient_of_x(scratch, saved, gradients, shape, step)
         if slot == ring - 1 or t == 0:
             count = (slot + 1) * rows
-            add_gradients(gradients.weights, rings, count, shape, cell != MODRELU)
+            sums, has_side = gradients.weights, cell != MODRELU
+            add_gradients(sums, scratch, masks, count, shape, first, rows, has_side)
     last = (time - 1) % ring * rows
-    gradient_of_first_h(scratch, saved, gradients, shape, first, rows, last)
+    gradient_of_first_h(scratch, masks, saved, gradients, shape, first, rows, last)

@@ -157,7 +157,7 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             add_to(u, r * wide, weights.side, 0, wide)
         add_packed_product(
-            u, 0, wide, states.h, first * padded, padded, weights.U, rows, wide, units
+            u, 0, wide, states.h, first * padded, padded, weights.U, 0, rows, wide, units
         )  # fmt: skip
         for r in range(rows):
             gates_row(
@@ -170,10 +170,11 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
             else:
                 add_to(memory_u, r * inner, weights.memory_side, 0, inner)
         add_packed_product(
-            memory_u, 0, inner, joined, 0, 2 * padded, weights.memory_W, rows, inner, 2 * padded
+            memory_u, 0, inner, joined, 0, 2 * padded, weights.memory_W, 0,
+            rows, inner, 2 * padded,
         )  # fmt: skip
         add_packed_product(
-            memory_y, 0, inner, kept.c, c, c_row, weights.memory_U, rows, inner, units
+            memory_y, 0, inner, kept.c, c, c_row, weights.memory_U, 0, rows, inner, units
         )  # fmt: skip
         for r in range(rows):
             sample, i, at = first + r, r * inner, gates + r * shape.kept
@@ -232,7 +233,7 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
         slot = (time - 1 - t) % ring
         step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
         rule_again(again, inputs, kept, shape, step)
-        gradient_of_h(scratch, saved, gradients, shape, step)
+        gradient_of_h(scratch, inputs.masks, saved, gradients, shape, step)
         for r in range(rows):
             sample, n = first + r, step.now + r
             i, j = n * row, n * inner_row
@@ -281,10 +282,12 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             gradient_of_x(scratch, saved, gradients, shape, step)
         if slot == ring - 1 or t == 0:
             count = (slot + 1) * rows
-            add_gradients(gradients.weights, rings, count, shape, True)
+            add_gradients(
+                gradients.weights, scratch, inputs.masks, count, shape, first, rows, True
+            )
             add_gradients_of_memory(gradients.weights, memory, count, shape)
     last = (time - 1) % ring * rows
-    gradient_of_first_h(scratch, saved, gradients, shape, first, rows, last)
+    gradient_of_first_h(scratch, inputs.masks, saved, gradients, shape, first, rows, last)
 
 
 @njit(forceinline=True)
@@ -295,10 +298,11 @@ def through_memory(scratch, memory, saved, states, shape, step):
     row, (_, _, Wt, Ut) = ring_row(inner), saved.transposed
     clear(memory.d_joined, 0, rows * 2 * padded)
     add_packed_product(
-        memory.d_joined, 0, 2 * padded, memory.du, now * row, row, Wt, rows, 2 * padded, inner
+        memory.d_joined, 0, 2 * padded, memory.du, now * row, row, Wt, 0,
+        rows, 2 * padded, inner,
     )  # fmt: skip
     add_packed_product(
-        states.c, first * c_row, c_row, memory.dy, now * row, row, Ut, rows, padded, inner
+        states.c, first * c_row, c_row, memory.dy, now * row, row, Ut, 0, rows, padded, inner
     )  # fmt: skip
 
 
@@ -307,11 +311,11 @@ def add_gradients_of_memory(sums, memory, count, shape):
     """Add the first `count` rows of the memory's rings to the gradients of its weights."""
     padded, inner, row = shape.padded, shape.inner, ring_row(shape.inner)
     add_product(
-        sums.memory_U, inner, memory.c, padded, memory.dy, row, shape.units, inner, count
+        sums.memory_U, 0, inner, memory.c, padded, memory.dy, 0, row, shape.units, inner, count
     )  # fmt: skip
     add_product(
-        sums.memory_W, inner, memory.joined, 2 * padded, memory.du, row, 2 * padded, inner,
-        count,
+        sums.memory_W, 0, inner, memory.joined, 2 * padded, memory.du, 0, row,
+        2 * padded, inner, count,
     )  # fmt: skip
     for r in range(count):
         add_to(sums.memory_b, 0, memory.du, r * row, inner)

@@ -26,6 +26,7 @@ class Problem:
         equation: a `kernel.Equation` without its mu.
         mu: float32 tensor `(1 or batch, time)`, or `(1, 1)` where it is one number, then an
             array where it can be.
+        masks: float32 tensor `(batch, gates * units)`, the dropout masks of h, or None.
         counters: list of a counting rule's counter at the first step.
         lengths: int tensor `(batch,)`, after how many steps each sample ends, or None.
         training: bool; where it is False, nothing is kept for a way back.
@@ -34,6 +35,7 @@ class Problem:
     cell: object
     equation: Equation
     mu: object
+    masks: object
     counters: list
     lengths: object
     training: bool
@@ -41,14 +43,16 @@ class Problem:
     def run_steps(self, *inputs):
         """Run the cell's own steps: operations that every derivative and transform knows.
 
-        Return h at all times and the final states. Where W has no rows, x is the drive, and
-        the states are the cell's own.
+        Return h at all times and the final states. Where W has no rows, x is u. Where the
+        rule was filtered before, x is the drive and the states are the cell's own.
         """
         x, (W, b, *weights), states = self.equation.divided(inputs)
-        if W.shape[0] == 0:
-            u, step = x, self.cell.recurrence(weights=weights)
-        else:
-            u, step = x @ W, self.cell.step_from_projection(weights=weights)
+        with self.cell.recurrent_masks_given(self.masks):
+            if filters_drive(self.cell.rule):
+                step = self.cell.recurrence(weights=weights)
+            else:
+                step = self.cell.step_from_projection(weights=weights)
+        u = x @ W if W.shape[0] else x
         if b is not None:
             u = u + b
         mask = None
@@ -70,26 +74,32 @@ def run_native(cell, sequence, plan):
     Returns:
         h at all times, `(batch, time, units)`, and the final states.
     """
-    x, mask, rule = sequence.x, sequence.mask, cell.rule
-    if sequence.training and cell.dropout:
-        x = x * ops.expand_dims(cell.get_dropout_mask(x[:, 0]), 1)
+    x, mask, rule, training = sequence.x, sequence.mask, cell.rule, sequence.training
+    dropped = cell.get_dropout_mask(x[:, 0]) if training and cell.dropout else None
+    # Under a mask for each gate, the product with x is not the kernel's.
+    by_gate = isinstance(dropped, list)
+    if dropped is not None and not by_gate:
+        x = x * ops.expand_dims(dropped, 1)
     steps = ops.shape(x)[1]
     if mask is not None:
         x, steps = compacted(x, mask)
     states, counters, slots = sequence.states, [], []
-    weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(sequence.training)]
+    weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(training)]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
+    if by_gate or filters_drive(rule):
+        x = projected(cell, x, by_gate)
+        weights[:2] = ops.zeros((0, cell.drive_width), dtype=x.dtype), None
     if filters_drive(rule):
         states, (first,) = cell.split(states)
         x = filtered_drive(cell, x, first)
-        weights[:2] = ops.zeros((0, cell.drive_width), dtype=x.dtype), None
         slots = [x[:, -1] if mask is None else at(x, steps, first)]
     elif rule.linear:
         own, (v, *counters) = cell.split(states)
         states = [*own, v]
     lengths = None if mask is None else steps[:, 0]
     equation, mu = equation_and_mu(cell, x, counters)
-    problem = Problem(cell, equation, mu, counters, lengths, sequence.training)
+    masks = recurrent_masks(cell, training)
+    problem = Problem(cell, equation, mu, masks, counters, lengths, training)
     outputs, finals = run_cell(problem, x, weights, states)
     if counters:
         steps = ops.cast(steps, counters[0].dtype)
@@ -102,10 +112,27 @@ def run_native(cell, sequence, plan):
     return outputs, [*finals, *slots, *counters]
 
 
-def filtered_drive(cell, x, first):
-    """Return the drive of all times of a rule that is filtered before the loop."""
+def projected(cell, x, drops):
+    """Return u at all times; `drops`: whether x is under a mask for each gate."""
+    if drops:  # which fits each step, not all of them
+        u = ops.swapaxes(cell.projection(drops)(ops.swapaxes(x, 0, 1)), 0, 1)
+    else:
+        u = cell.projection()(x)
     # Under `torch.autocast` the product is in half precision.
-    u = cell.to_slot_dtype(cell.projection()(x))
+    return cell.to_slot_dtype(u)
+
+
+def recurrent_masks(cell, training):
+    """Return the dropout masks of h gate by gate, `(batch, gates * units)`, or None."""
+    masks = cell.recurrent_masks(training)
+    if masks is None:
+        return None
+    masks = masks if isinstance(masks, list) else [masks] * cell.gates
+    return ops.cast(ops.concatenate(masks, axis=-1), "float32")
+
+
+def filtered_drive(cell, u, first):
+    """Return the drive of all times of a rule that is filtered before the loop."""
     mu, s = (ops.convert_to_tensor(n, dtype=u.dtype) for n in cell.rule.coefficients(None))
     # Of few numbers in the CPU cache, steps are faster than the filter in chunks.
     drive, _ = scan_steps(lambda u, v: [mu * v[0] + u], s * u, [first])

@@ -254,6 +254,12 @@ def add_to(target, i, source, j, width):
         store(target, i + k, load(target, i + k) + load(source, j + k))
 
 
+@njit(forceinline=True)
+def multiply(target, i, source, j, factors, n, width):
+    for k in range(0, width, WIDTH):
+        store(target, i + k, load(source, j + k) * load(factors, n + k))
+
+
 # Sigmoid and tanh, to about 1e-7
 
 # From here on tanh is 1: exactly, so that a saturated gate of an LSTM neither adds to its
@@ -410,25 +416,27 @@ def add_tiles(C, c, c_row, A, a, a_row, a_column, P, p, p_row, rows, inner, vect
 
 
 @njit
-def add_packed_product(C, c, c_row, A, a, a_row, P, rows, columns, inner):
+def add_packed_product(C, c, c_row, A, a, a_row, P, p, rows, columns, inner):
     """C += A P: rows of A and C so far apart, P `packed`, its columns a multiple of 16."""
     column = 0
     while rows and column < columns:
         vectors = panel_width(columns - column)
         add_tiles(
             C, c + column, c_row, A, a, a_row, 1,
-            P, column * inner, vectors * WIDTH, rows, inner, vectors,
+            P, p + column * inner, vectors * WIDTH, rows, inner, vectors,
         )  # fmt: skip
         column += vectors * WIDTH
 
 
 @njit
-def add_product(C, c_row, A, a_row, P, p_row, rows, columns, inner):
+def add_product(C, c, c_row, A, a_row, P, p, p_row, rows, columns, inner):
     """C += A' P, A' the transpose of A, the columns of P a multiple of 16."""
     column = 0
     while rows and column < columns:
         vectors = panel_width(columns - column)
-        add_tiles(C, column, c_row, A, 0, 1, a_row, P, column, p_row, rows, inner, vectors)
+        add_tiles(
+            C, c + column, c_row, A, 0, 1, a_row, P, p + column, p_row, rows, inner, vectors
+        )  # fmt: skip
         column += vectors * WIDTH
 
 

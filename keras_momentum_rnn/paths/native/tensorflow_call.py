@@ -16,6 +16,7 @@ def run_cell(problem, x, weights, states):
     batch, time = x.shape[0], x.shape[1]
     lengths = problem.lengths
     lengths = tf.zeros((0,), "int32") if lengths is None else tf.cast(lengths, "int32")
+    masks = tf.zeros((0,)) if problem.masks is None else problem.masks
     equation = problem.equation
 
     def unpacked(inputs):
@@ -27,27 +28,26 @@ def run_cell(problem, x, weights, states):
     def inference_on_arrays(mu, lengths, *inputs):
         x, weights, states = unpacked(inputs)
         outputs = aligned((*x.shape[:2], states[0].shape[1]))
-        finals = kernel.infer(
-            equation.with_mu(mu), x, weights, states, lengths if len(lengths) else None, outputs
-        )
+        now = equation.with_arrays(mu, None)
+        finals = kernel.infer(now, x, weights, states, lengths, outputs)
         return [outputs, *map(np.ascontiguousarray, finals)]
 
-    def forward_on_arrays(mu, lengths, *inputs):
+    def forward_on_arrays(mu, masks, lengths, *inputs):
         x, weights, states = unpacked(inputs)
         shapes = equation.kept_shapes(*x.shape[:2], weights[2].shape[0])
         finals, kept = kernel.forward(
-            equation.with_mu(mu), x, weights, states, lengths if len(lengths) else None,
+            equation.with_arrays(mu, masks), x, weights, states, lengths,
             [aligned(shape) for shape in shapes],
         )  # fmt: skip
         return [kept.h, *map(np.ascontiguousarray, finals), *kept[1:]]
 
-    def backward_on_arrays(mu, lengths, count, *arrays):
+    def backward_on_arrays(mu, masks, lengths, count, *arrays):
         inputs, kept, d_results = (
             arrays[:count], arrays[count : count + KEPT], arrays[count + KEPT :]
         )  # fmt: skip
         x, weights, states = unpacked(inputs)
         dx, d_weights, d_states = kernel.backward(
-            equation.with_mu(mu), x, weights, states, lengths if len(lengths) else None,
+            equation.with_arrays(mu, masks), x, weights, states, lengths,
             kernel.Kept(*kept), d_results[0], list(d_results[1:]), dx=aligned(x.shape),
         )  # fmt: skip
         d_weights = [d for d, there in zip(d_weights, present) if there]
@@ -80,7 +80,8 @@ def run_cell(problem, x, weights, states):
     @tf.custom_gradient
     def native_cell(*inputs):
         count = 1 + len(states)
-        results = call(forward_on_arrays, count + KEPT - 1, problem.mu, lengths, *inputs)
+        arrays = problem.mu, masks, lengths
+        results = call(forward_on_arrays, count + KEPT - 1, *arrays, *inputs)
         results, kept = with_shapes(results[:count]), results[count:]
 
         def backward(*d_results):
@@ -93,8 +94,10 @@ def run_cell(problem, x, weights, states):
         count = 1 + sum(present) + len(states)
         inputs, d_results = arrays[:count], arrays[count + KEPT :]
         d_inputs = call(
-            lambda mu, lengths, *arrays: backward_on_arrays(mu, lengths, count, *arrays),
-            count, problem.mu, lengths, *arrays,
+            lambda mu, masks, lengths, *arrays: backward_on_arrays(
+                mu, masks, lengths, count, *arrays
+            ),
+            count, problem.mu, masks, lengths, *arrays,
         )  # fmt: skip
         for d, i in zip(d_inputs, inputs):
             d.set_shape(i.shape)

@@ -22,8 +22,8 @@ def run_cell(problem, x, weights, states):
         ]
         inputs = x, *weights, *states
         mu, keeps = torch.as_tensor(problem.mu), torch.is_grad_enabled()
-        numbers = problem.equation.as_numbers()
-        outputs, *results = native(numbers, mu, problem.lengths, keeps, inputs)
+        numbers, masks = problem.equation.as_numbers(), problem.masks
+        outputs, *results = native(numbers, mu, masks, problem.lengths, keeps, inputs)
         return outputs, results[KEPT - 1 :]
     inputs = x, *weights, *states
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
@@ -39,7 +39,7 @@ def array(tensor):
 
 def forward(problem, inputs, keeps):
     """Return the `Equation`, `Kept`, h at all times and the final states, all of tensors."""
-    equation = problem.equation.with_mu(array(problem.mu))
+    equation = problem.equation.with_arrays(array(problem.mu), array(problem.masks))
     arrays = equation.divided(list(map(array, inputs)))
     finals, kept = kernel.forward(equation, *arrays, array(problem.lengths), keeps=keeps)
     kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
@@ -126,20 +126,21 @@ def gradients_by_autograd(function, inputs, d_results):
 def native(
     numbers: Sequence[float],
     mu: Tensor,
+    masks: Optional[Tensor],  # noqa: UP045
     lengths: Optional[Tensor],  # noqa: UP045
     keeps: bool,
     inputs: Sequence[Tensor],
 ) -> list[Tensor]:
     """Return `Kept` and the final states. `numbers`: of `Equation.as_numbers`."""
-    equation = kernel.Equation.of_numbers(numbers, array(mu))
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(array(mu), array(masks))
     arrays = equation.divided(list(map(array, inputs)))
     finals, kept = kernel.forward(equation, *arrays, array(lengths), keeps=keeps)
     return [torch.from_numpy(a) for a in (*kept, *finals)]
 
 
 @native.register_fake
-def shapes_of_native(numbers, mu, lengths, keeps, inputs):
-    equation = kernel.Equation.of_numbers(numbers, None)
+def shapes_of_native(numbers, mu, masks, lengths, keeps, inputs):
+    equation = kernel.Equation.of_numbers(numbers)
     x, _, states = equation.divided(inputs)
     shapes = equation.kept_shapes(*x.shape[:2], states[0].shape[1], keeps)
     return [x.new_empty(shape) for shape in (*shapes, *(s.shape for s in states))]
@@ -149,13 +150,14 @@ def shapes_of_native(numbers, mu, lengths, keeps, inputs):
 def native_back(
     numbers: Sequence[float],
     mu: Tensor,
+    masks: Optional[Tensor],  # noqa: UP045
     lengths: Optional[Tensor],  # noqa: UP045
     inputs: Sequence[Tensor],
     kept: Sequence[Tensor],
     d_results: Sequence[Tensor],
 ) -> list[Tensor]:
     """Return the gradients of the inputs."""
-    equation = kernel.Equation.of_numbers(numbers, array(mu))
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(array(mu), array(masks))
     arrays = equation.divided(list(map(array, inputs)))
     d_outputs, *d_finals = map(array, d_results)
     dx, d_weights, d_states = kernel.backward(
@@ -165,21 +167,21 @@ def native_back(
 
 
 @native_back.register_fake
-def shapes_of_native_back(numbers, mu, lengths, inputs, kept, d_results):
+def shapes_of_native_back(numbers, mu, masks, lengths, inputs, kept, d_results):
     return [torch.empty_like(given) for given in inputs]
 
 
 def keep_for_native_back(ctx, inputs, output):
-    ctx.numbers, mu, lengths, _, tensors = inputs
-    ctx.save_for_backward(mu, lengths, *output[:KEPT], *tensors)
+    ctx.numbers, mu, masks, lengths, _, tensors = inputs
+    ctx.save_for_backward(mu, masks, lengths, *output[:KEPT], *tensors)
 
 
 def gradient_of_native(ctx, d_results):
-    mu, lengths, *saved = ctx.saved_tensors
+    *arrays, saved = *ctx.saved_tensors[:3], ctx.saved_tensors[3:]
     kept, inputs = saved[:KEPT], saved[KEPT:]
     d_results = [d_results[0], *d_results[KEPT:]]
-    gradients = native_back(ctx.numbers, mu, lengths, inputs, kept, d_results)
-    return None, None, None, None, gradients
+    gradients = native_back(ctx.numbers, *arrays, inputs, kept, d_results)
+    return None, None, None, None, None, gradients
 
 
 native.register_autograd(gradient_of_native, setup_context=keep_for_native_back)
