@@ -12,7 +12,8 @@ from papers.presentation import markdown_table, with_tables
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = [ROOT / "README.md"] + [ROOT / "docs" / name for name in ("speed.md", "deploy.md")]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
+PAGES += [ROOT / "docs" / "guides" / name for name in ("streaming.md", "quantise.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
 # What the names of results end with where the processor has no AVX-512.

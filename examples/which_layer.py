@@ -3,14 +3,13 @@
     pip install -e ".[examples,tuner]"
     python examples/which_layer.py mydata.csv
 
-The file has one row for each step, in the order of time, and a head: the columns `sequence`
-(which one the step belongs to) and `label` (the same in all steps of a sequence); all others
-are numbers, empty where a value is missing. Labels are classes; own_data.py predicts numbers.
-Steps with a missing value are masked.
+The file has one row for each step, in the order of time: the columns `sequence` (which one the
+step belongs to), `label` (its class), and numbers, empty where a value is missing. With a
+column `source` (the person or machine of a sequence) no source is on two sides of the split.
 
-Each layer trains at three learning rates with `--seeds` seeds each, else with its defaults.
-Validation data choose the winner, and it alone sees the test data, beside two simple models.
-If you stop it, repeat the command to resume.
+Each layer trains at three learning rates with `--seeds` seeds each; `--search 30` adds 30
+trials with other hyperparameters. Validation data choose the winner, and it alone sees the test
+data, beside two simple models. To resume, repeat the command.
 """
 
 import argparse
@@ -20,11 +19,13 @@ import keras
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import RidgeClassifierCV
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedGroupKFold
 
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
-LAYERS = ["LSTM", "GRU", "SimpleRNN", "MomentumRNN", "MomentumLSTM", "NAGLSTM", "RMSPropLSTM"]
+HALF = {"momentum": 0.6, "step_size": 0.6}
+LAYERS = {"LSTM": {}, "GRU": {}, "SimpleRNN": {}, "MomentumRNN": HALF, "MomentumLSTM": HALF}
+LAYERS |= {"NAGLSTM": {"step_size": 0.9}, "RMSPropLSTM": {"step_size": 2.0, "beta": 0.999}}
 RATES = [1e-3, 3e-3, 1e-2]
 MASKED = -1e3  # the value of masked steps; standardised data have none like it
 
@@ -32,27 +33,27 @@ MASKED = -1e3  # the value of masked steps; standardised data have none like it
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="a .csv file")
-    parser.add_argument("--layers", nargs="+", choices=LAYERS, default=LAYERS)
+    parser.add_argument("--layers", nargs="+", choices=[*LAYERS], default=[*LAYERS])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=40, help="at most")
+    parser.add_argument("--search", type=int, default=0, help="trials more, drawn at random")
     parser.add_argument("--output", type=Path, default=Path("runs/which_layer"))
     options = parser.parse_args()
     try:
         (x, y), validation, (x_test, y_test) = read(options.data)
     except (OSError, ValueError) as error:  # pandas's own, and those of an encoding
         raise SystemExit(f"{options.data}: {error}") from None
-    classes = int(y.max()) + 1
 
     def model(hp):
         layer = suggest_layer(hp, options.layers, 32)
-        front = [keras.Input(x.shape[1:]), keras.layers.Masking(MASKED)]
-        model = keras.Sequential([*front, layer, keras.layers.Dense(classes)])
+        front = [keras.Input(x.shape[1:]), keras.layers.Masking(MASKED), layer]
+        model = keras.Sequential([*front, keras.layers.Dense(int(y.max()) + 1, "softmax")])
         optimizer = keras.optimizers.Adam(hp.Choice("learning_rate", RATES), clipnorm=1.0)
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(optimizer, loss, metrics=["accuracy"])
+        model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
         return model
 
-    trials = [{"layer": n, "learning_rate": rate} for n in options.layers for rate in RATES]
+    names = options.layers
+    trials = [{"layer": n, **LAYERS[n], "learning_rate": r} for n in names for r in RATES]
     results = tune(
         model,
         x,
@@ -60,7 +61,7 @@ def main():
         validation_data=validation,
         directory=options.output,
         first=trials,
-        max_trials=len(trials),
+        max_trials=len(trials) + options.search,
         executions=options.seeds,
         epochs=options.epochs,
         callbacks=[keras.callbacks.EarlyStopping(patience=8)],
@@ -68,11 +69,12 @@ def main():
     )
     print(results.table().to_string())
     flat = [np.where(part == MASKED, 0, part).reshape(len(part), -1) for part in (x, x_test)]
-    linear = RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y)
+    linear, best = (
+        RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y),
+        results.best_model(),
+    )
     for name, answers in {
-        results.best.values["layer"]: results.best_model()
-        .predict(x_test, verbose=0)
-        .argmax(-1),
+        results.best.values["layer"]: best.predict(x_test, verbose=0).argmax(-1),
         "a linear model": linear.predict(flat[1]),
         "the most frequent class": np.bincount(y).argmax(),
     }.items():
@@ -81,8 +83,8 @@ def main():
 
 def read(path):
     """Return (x, y) for training, validation and test, steps that lack a value masked."""
-    table = pd.read_csv(path, dtype={"sequence": str, "label": str})
-    channels = [name for name in table if name not in ("sequence", "label")]
+    table = pd.read_csv(path, dtype={"sequence": str, "label": str, "source": str})
+    channels = [name for name in table if name not in ("sequence", "label", "source")]
     if not {"sequence", "label"} <= {*table} or not channels:
         raise ValueError(f"it needs `sequence`, `label` and numbers. Received: {list(table)}")
     for name in channels:
@@ -97,15 +99,15 @@ def read(path):
         raise ValueError(f"a value is missing in {missing.mean():.0%} of the steps; fill them")
     labels = table.groupby("sequence", sort=False)["label"].agg(["first", "nunique"])
     if table["sequence"].isna().any() or (labels["nunique"] != 1).any():
-        raise ValueError(
-            "each row needs a sequence, and each sequence one label in all its rows"
-        )
+        raise ValueError("each row needs a sequence, each sequence one label in all its rows")
     y, _ = pd.factorize(labels["first"], sort=True)
-    if np.bincount(y).min() < 4:
-        raise ValueError("each class of `label` needs 4 sequences or more")
-    split = {"test_size": 0.25, "random_state": 0}
-    train, test = train_test_split(np.arange(len(y)), stratify=y, **split)
-    train, val = train_test_split(train, stratify=y[train], **split)
+    of = table.groupby("sequence", sort=False)["source" if "source" in table else "sequence"]
+    source, rows = of.first().to_numpy(), np.arange(len(y))
+    if pd.Series(source).groupby(y).nunique().min() < 4:
+        raise ValueError("each class needs 4 sequences or more, and 4 sources if there are any")
+    folds = [StratifiedGroupKFold(k, shuffle=True, random_state=0) for k in (4, 3)]
+    rest, test = next(folds[0].split(rows, y, source))
+    train, val = (rest[part] for part in next(folds[1].split(rest, y[rest], source[rest])))
     known = table.loc[table["sequence"].isin(labels.index[train]) & ~missing, channels]
     scaled = (table[channels] - known.mean()) / known.std().where(known.std() > 0, 1)
     scaled[missing] = MASKED

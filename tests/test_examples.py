@@ -195,5 +195,54 @@ def test_which_layer_masks_steps_that_lack_a_value(run, tmp_path):
     example = runpy.run_path(str(EXAMPLES / "which_layer.py"))
     (x, y), *others = example["read"](tmp_path / "data.csv")
     assert (x[:, 4] == example["MASKED"]).all() and abs(x[:, :4].mean(axis=(0, 1))).max() < 1e-5
-    assert {len(x), *(len(part) for part, _ in others)} == {13, 5, 6}
+    assert [len(x), *(len(part) for part, _ in others)] == [12, 6, 6]
     assert np.corrcoef(x[:, 0, 0], y)[0, 1] ** 2 > 0.9
+
+
+def test_which_layer_keeps_each_source_on_one_side(run, tmp_path):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    data = table()
+    source = data.sequence // 3
+    data = data.assign(source=source, a=source)
+    data.to_csv(tmp_path / "data.csv", index=False)
+    parts = runpy.run_path(str(EXAMPLES / "which_layer.py"))["read"](tmp_path / "data.csv")
+    # A source is a level of the channel `a` here.
+    levels = [{round(float(v), 4) for v in x[:, 0, 0]} for x, _ in parts]
+    assert sum(map(len, levels)) == len(set.union(*levels)) == 8
+    with pytest.raises(SystemExit, match="4 sources if there are any"):
+        data.assign(source=data.label).to_csv(tmp_path / "data.csv", index=False)
+        run("which_layer", "data.csv")
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
+    """Each cell in turn, by the interpreter alone; a picture needs no window."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="the notebook draws")
+    cells = json.loads((EXAMPLES / "first_model.ipynb").read_text())["cells"]
+    scope = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []  # a reader makes them
+            exec("".join(cell["source"]), scope)
+    assert len(pyplot.get_fignums()) == 2
+    pyplot.close("all")
+    assert "test accuracy 0." in capsys.readouterr().out
+
+
+def test_which_layer_tries_the_numbers_that_it_names(run, tmp_path):
+    """A trial that leaves one out would take the low end of its range."""
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    table().to_csv(tmp_path / "data.csv", index=False)
+    run(
+        "which_layer",
+        "data.csv",
+        "--layers",
+        "MomentumRNN",
+        "NAGLSTM",
+        "--seeds=1",
+        "--epochs=1",
+    )
+    found = pd.read_csv(tmp_path / "runs" / "which_layer" / "results.csv")
+    of = {name: rows["step_size"].unique().tolist() for name, rows in found.groupby("layer")}
+    assert of == {"MomentumRNN": [0.6], "NAGLSTM": [0.9]}

@@ -22,7 +22,7 @@ MODULES = {
     "convert": "Conversion",
     "streaming": "One step at a time",
     "diagnostics": "Diagnostics",
-    "tuning": "Search",
+    "tuning": "Tuning",
 }
 MEMBERS = """\
     options:
@@ -45,11 +45,12 @@ def public(module):
 
 def pages():
     """Return the text of each page by its name."""
-    link = "[Equations, states and costs](../choose/catalogue.md)\n\n"
-    found = {
-        f"layers_{family.lower()}": f"# {title}\n\n{link}{entries('', our_layers(family))}"
-        for family, title in FAMILIES.items()
-    }
+    found = {}
+    for family, title in FAMILIES.items():
+        page = "mcrm" if family == "nested" else family.lower()
+        link = f"[Equations, states and costs](../choose/{page}.md)"
+        text = f"# {title}\n\n{link}\n\n{entries('', our_layers(family))}"
+        found[f"layers_{family.lower()}"] = text
     guide = "[How to use them](../guides/accelerate.md)\n\n"
     found["layers_plain"] = f"# Layers without a rule\n\n{guide}{entries('', plain.__all__)}"
     found["layer_methods"] = "# What all layers have\n\n" + entries(

@@ -1,8 +1,6 @@
 """Hooks of MkDocs: pages and files that stand outside of docs/, and links to them.
 
-The home page is the README, whose names of pages (`docs/start/install.md`) become links here;
-on a package index, where links into the checkout would break, they stay names. Every file of
-the checkout that a page links to is part of the site.
+Every file of the checkout that a page links to is part of the site.
 """
 
 import importlib
@@ -18,16 +16,22 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # Pages that stand elsewhere in the checkout.
 PAGES = {
-    "index.md": ROOT / "README.md",
     "changes.md": ROOT / "CHANGELOG.md",
     "contribute/contributing.md": ROOT / "CONTRIBUTING.md",
-    "CITATION.cff": ROOT / "CITATION.cff",
 }
 LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^)#\s]+)")
-NAMED_PAGE = re.compile(r"`docs/([\w./-]+\.md)`")
 COMPUTED = ("keras_momentum_rnn.cells.", "keras_momentum_rnn.layers.")
 # Lines of a doctest, up to the empty line that ends its output.
 DOCTEST = re.compile(r"^>>> .*(?:\n.+)*", flags=re.MULTILINE)
+# A section that mkdocstrings does not know, and an argument in it.
+CALLS = re.compile(r"^Call arguments:\n((?:[ ]{4}.*\n?|\n(?=[ ]{4}))+)", flags=re.MULTILINE)
+ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", flags=re.MULTILINE)
+# The signature of a class or function, and the first paragraph about it.
+SIGNATURE = re.compile(
+    r'(<div class="doc-signature highlight">.*?</div>)'
+    r'(\s*<div class="doc doc-contents[^>]*>)(\s*<p>.*?</p>)',
+    flags=re.DOTALL,
+)
 
 
 def on_files(files, config):
@@ -43,6 +47,11 @@ def on_files(files, config):
     return files
 
 
+def on_page_content(html, page, config, files):
+    """Say what a thing is before the list of its arguments."""
+    return SIGNATURE.sub(r"\2\3\1", html)
+
+
 def linked(page):
     """Return the files of the checkout outside of docs/ that a page links to."""
     targets = {(page.parent / found[2]).resolve() for found in LINK.finditer(page.read_text())}
@@ -51,20 +60,12 @@ def linked(page):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Let links that leave docs/ point to the copies, and the README's names to the pages."""
+    """Let links that leave docs/ point to the copies."""
     uri = page.file.src_uri
-    if uri == "index.md":
-        markdown = NAMED_PAGE.sub(lambda found: link_to(found[1]), markdown)
     source = PAGES.get(uri, DOCS / uri)
     if not source.exists():
         return markdown
     return LINK.sub(lambda found: found[1] + moved(uri, source, found[2]), markdown)
-
-
-def link_to(name):
-    """Return a link to a page of docs/, called by its heading."""
-    heading = re.search(r"^# (.+)$", (DOCS / name).read_text(), flags=re.MULTILINE)
-    return f"[{heading[1]}]({name})"
 
 
 def moved(uri, source, target):
@@ -106,10 +107,17 @@ class Reference(griffe.Extension):
 
 
 def as_code(docstring):
-    """Return a docstring whose doctests stand in fences, once."""
+    """Return a docstring whose doctests stand in fences, and its call arguments in a list."""
+    docstring = CALLS.sub(called, docstring)
     if "```pycon" in docstring:
         return docstring
     return DOCTEST.sub(lambda found: f"```pycon\n{found[0]}\n```", docstring)
+
+
+def called(section):
+    arguments = ARGUMENT.findall(section[1])
+    items = [f"- **`{name}`** – {' '.join(text.split())}" for name, text in arguments]
+    return "\n".join(["**Call arguments:**", "", *items, "", ""])
 
 
 def shown(parameter):

@@ -18,15 +18,19 @@ HEAD = ["layer", "hyperparameters", "states", "parameters", "cost", "cost with `
 
 
 def families():
-    """Return the table of each family, by its name on the page."""
+    """Return the table of each recurrence, by the name of its page."""
     found = {}
     for family in FAMILIES:
         layers = our_layers(family)
         any_rule = layers.get(f"Rule{family}")
         # The page says once what all layers of the family take.
         shared = {*arguments(any_rule)} - {"rule"} if any_rule else {}
-        rows = [row(cls, shared) for cls in layers.values()]
-        found[f"{family.lower()}_layers"] = markdown_table(HEAD, rows)
+        rows = {name: row(cls, shared) for name, cls in layers.items()}
+        if family == "nested":
+            found["mcrm"] = markdown_table(HEAD, [rows["MCRM"]])
+            found["nested_lstm"] = markdown_table(HEAD, [rows["NestedLSTM"]])
+        else:
+            found[family.lower()] = markdown_table(HEAD, rows.values())
     return found
 
 

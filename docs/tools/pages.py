@@ -19,10 +19,9 @@ LOSSES = ["layer", "units", "parameters", "test loss", "epochs to LSTM's best", 
 def tables():
     """Return the tables by page and name."""
     of_report, real = score_tables.of_report, "real_sequences"
-    return {
+    found = {
         ROOT / "README.md": {"quick_look": score_tables.quick_look()},
-        DOCS / "choose" / "catalogue.md": layer_tables.families(),
-        DOCS / "choose" / "which_layer.md": {
+        DOCS / "choose" / "evidence.md": {
             "study": of_report(real, "Ranks over"),
             "situations": of_report(real, "What if the sensor changes after training?"),
             "cost": of_report(real, "What does a layer cost?"),
@@ -35,10 +34,12 @@ def tables():
             task: of_report(f"sutskever_table5/{task}", "Table 5")
             for task in ("adding", "multiplication")
         },
-        DOCS / "guides" / "orthogonal.md": {
-            "orthogonal_digits": of_report("orthogonal_digits", "8x8 digits", SCORES)
-        },
     }
+    for page, table in layer_tables.families().items():
+        found[DOCS / "choose" / f"{page}.md"] = {f"{page}_layers": table}
+    digits = of_report("orthogonal_digits", "8x8 digits", SCORES)
+    found[DOCS / "choose" / "dtriv.md"]["orthogonal_digits"] = digits
+    return found
 
 
 def written():

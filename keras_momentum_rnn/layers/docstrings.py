@@ -45,7 +45,7 @@ Call arguments:
     training: bool, whether dropout acts{and_counts}.
 
 Returns:
-    As `keras.layers.{keras_layer}`: h at the last step `(batch, units)`, or at every step
+    What `keras.layers.{keras_layer}` returns, h at the last step `(batch, units)`, or at every step
     `(batch, time, units)` with `return_sequences`; then, with `return_state`, {names} and the
     rule's slots. The slots are in float32 (in float64 under that policy), since half precision
     would stall a velocity.

@@ -83,7 +83,8 @@ class MomentumLSTM(RuleLSTM):
 class NAGLSTM(RuleLSTM):
     """LSTM whose input drive follows Nesterov's momentum schedule.
 
-    The momentum tends to 1: on long sequences prefer `SRLSTM`.
+    The momentum tends to 1, so the drive comes close to a running sum of the inputs. `SRLSTM`
+    sets it back every `restart_period` steps.
     """
 
     cell_class = cells.NAGLSTMCell

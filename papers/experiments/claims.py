@@ -124,7 +124,7 @@ def no_better(lost, results):
     names = dict.fromkeys(["loss", results["settings"]["metric"]])
     scores = [f"{name} {number(constant[name])}" for name in names if name in constant]
     text = (
-        f"- Not distinguishable from a constant output (within {OFF_CHANCE:.0%}; its test "
+        f"- No better than a constant output (by more than {OFF_CHANCE:.0%}; its test "
         f"{', '.join(scores)}): {', '.join(lost)}."
     )
     return text + (" Do not rank these layers." if len(lost) > 1 else "")

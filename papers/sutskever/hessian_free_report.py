@@ -101,15 +101,17 @@ def figures_of(content):
         for run in runs:
             seconds, _, scores = zip(*run["curve"])
             axes.plot(seconds, scores, label=label, **look)
-    ends = "; ".join(f"{m}: {means[m, rate]:.2g}" for m, rate in best.items())
+    ends = "; ".join(f"{m} {means[m, rate]:.2g}" for m, rate in best.items())
     axes.set(
-        title=f"{task}, equal CPU time. {ends}",
+        title=f"{task}, after equal CPU time: {ends}",
         xlabel="CPU seconds of training",
         ylabel=SCORES[task].split(",")[0],
         yscale="log" if task == "curves" else "linear",
     )
     lines, labels = axes.get_legend_handles_labels()
     once = dict(zip(labels, lines))  # each label of several seeds once
-    axes.legend(once.values(), once, frameon=False)
+    # Beside the lines, some of which reach every corner.
+    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    axes.legend(once.values(), once, frameon=False, **place)
     tidy(axes)
     return {"curves.png": figure}

@@ -120,7 +120,7 @@ def test_layers_at_chance_are_told():
     # Test losses at the best epoch: 1 and 2/3; accuracies 0.32 and 0.75.
     chance = {"loss": 1.04, "accuracy": 0.32}
     lines = verdicts(results([*LSTM, *FAST], constant=chance))
-    assert lines[-1].startswith("- Not distinguishable from a constant output (within 5%;")
+    assert lines[-1].startswith("- No better than a constant output (by more than 5%;")
     assert lines[-1].endswith("its test loss 1.04, accuracy 0.320): LSTM.")
     chance = {"loss": 0.6, "accuracy": 0.5}
     (first, *_) = verdicts(results([*LSTM, *SLOW], constant=chance))
@@ -219,7 +219,7 @@ def test_a_picture_of_what_did_not_learn_says_so():
     """Neither loss nor score is better than a constant output's."""
     lost = results([run("GRU", 0, [0.1], [0.1])], constant={"accuracy": 0.1, "loss": 2.0})
     title = plots.score_figure(lost, "title").get_suptitle()
-    assert title.startswith("No layer is distinguishable from a constant output\n")
+    assert title.startswith("No layer is better than a constant output\n")
     assert "one seed" in title
 
 
