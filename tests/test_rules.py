@@ -220,7 +220,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("size", [1.0, 1e15, 1.5e19 if BACKEND == "tensorflow" else 1e18])
+@pytest.mark.parametrize("size", [1.0, 1e15, 1e18])
 def test_the_slope_of_a_scaled_drive_holds_for_large_inputs(size):
     """Compiled. The root is 1 / size, whose third or second power float32 takes for 0."""
     rule = rules.RMSProp(step_size=1.0, beta=0.5)
