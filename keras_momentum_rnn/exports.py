@@ -4,6 +4,7 @@ A file must carry the call at other sizes than it was traced with, in few and co
 It needs no gradients.
 """
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -22,7 +23,9 @@ def traced_for_export(sequences: Tensor, training: bool) -> str | None:
     - "open graph": `torch.export` traces it with an open length, and refuses a Python loop.
     - "served graph": a graph of TensorFlow for inference that is not run by Keras's `predict`
       or `evaluate`, on a CPU. On a GPU such a graph keeps its fused kernels.
-    - "graph": any other graph. On JAX only an export has sizes that are no numbers.
+    - "graph": any other graph. On JAX only an export has sizes that are no numbers. With sizes
+      that are numbers, jax2onnx traces as `jit` does and knows no kernel of ours: where it is
+      loaded, any trace of inference may be for a file.
 
     Args:
         sequences: tensor `(batch, time, features)`.
@@ -32,7 +35,9 @@ def traced_for_export(sequences: Tensor, training: bool) -> str | None:
     if backend == "torch":
         return traced_by_torch(sequences.shape[1])
     if backend == "jax":
-        return "graph" if any(_is_symbolic(size) for size in sequences.shape) else None
+        for_onnx = not training and "jax2onnx" in sys.modules and _is_traced(sequences)
+        is_open = any(_is_symbolic(size) for size in sequences.shape)
+        return "graph" if for_onnx or is_open else None
     import tensorflow as tf
 
     if training or tf.config.list_physical_devices("GPU"):
@@ -79,6 +84,12 @@ def traced_by_torch(length: int = 1) -> str | None:
         return None
     is_open = isinstance(length, torch.SymInt) and hasattr(torch, "while_loop")
     return "open graph" if is_open else "graph"
+
+
+def _is_traced(x):
+    import jax
+
+    return isinstance(x, jax.core.Tracer)
 
 
 def _is_symbolic(size):
