@@ -209,7 +209,7 @@ def surroundings():
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=45, help="of each search, in all")
+    parser.add_argument("--kills", type=int, default=51, help="of each search, in all")
     parser.add_argument("--only", choices=SEARCHES, help="one search")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the JSON file")
     options = parser.parse_args(argv)

@@ -15,7 +15,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
 PAGES += [ROOT / "docs" / "guides" / name for name in ("streaming.md", "quantise.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-IN_SHORT = ["MomentumLSTM", "AdamLSTM"]
+IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 

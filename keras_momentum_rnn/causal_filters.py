@@ -146,6 +146,6 @@ def check_exact(layer, refused):
         if holds:
             raise ValueError(
                 f"{type(layer).__name__} {layer.name!r} {reason}, so `exact=True` cannot put "
-                "its rule into a filter of Keras layers. Export the model as it is instead, "
-                "see docs/deploy.md"
+                "its rule into a filter of Keras layers. Export the model as it is; the "
+                "page Deploy of the documentation says how"
             )

@@ -307,11 +307,7 @@ class RuleLayer(keras.layers.RNN):
 
     def _check_length(self, sequences):
         """Refuse a number of steps or samples that does not fit."""
-        if sequences.shape[1] == 0:
-            raise ValueError(
-                f"{type(self).__name__} needs at least one time step. "
-                f"Received: inputs of shape {tuple(sequences.shape)}"
-            )
+        check_steps(self, sequences)
         if self.unroll and sequences.shape[1] is None:
             raise ValueError(
                 f"`unroll=True` needs a known number of steps: give {type(self).__name__} an "
@@ -393,6 +389,15 @@ class RuleLayer(keras.layers.RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         return cls(**config)
+
+
+def check_steps(layer, sequences):
+    """Refuse a sequence without a step."""
+    if sequences.shape[1] == 0:
+        raise ValueError(
+            f"{type(layer).__name__} needs at least one time step. "
+            f"Received: inputs of shape {tuple(sequences.shape)}"
+        )
 
 
 def plan_once(layer, cell, plans, **call):

@@ -8,14 +8,14 @@ def check(part, extra, modules):
 
     Args:
         part: what needs the modules, for the message.
-        extra: the extra of the distribution that has them all.
+        extra: the extra of this distribution that has them all.
         modules: dict from modules to the distributions that have them.
     """
     missing = [name for module, name in modules.items() if not found(module)]
     if missing:
         raise ImportError(
-            f"{part} needs {', '.join(missing)}. Install all that it needs with: "
-            f"pip install 'keras-momentum-rnn[{extra}]'"
+            f"{part} needs {', '.join(missing)} (extra `{extra}`). Install: "
+            f"pip install {' '.join(missing)}"
         )
 
 

@@ -37,7 +37,10 @@ def difference(ours, plain):
         )
     if known(ours.rule):
         return text + "With `exact=True` the copy keeps the rule, as a filter"
-    return text + "Fine-tune the copy, or export the original, see docs/deploy.md"
+    return text + (
+        "Fine-tune the copy, or export the original; the page Deploy of the documentation says "
+        "how"
+    )
 
 
 def outputs_alone(layer, x):

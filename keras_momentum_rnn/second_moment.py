@@ -26,7 +26,7 @@ def update_second_moment(u, m, beta, epsilon):
         m = beta * m + (1 - beta) * (u * u)
         if traced_by_torch():
             return m, scaled_root(m, epsilon)
-        return m, ops.rsqrt(m + epsilon)
+        return m, reciprocal_root(m + epsilon)
 
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
@@ -35,6 +35,15 @@ def update_second_moment(u, m, beta, epsilon):
         if not tf.executing_eagerly():
             return tf.custom_gradient(_keeping_less(update, beta))(u, m)
     return update(u, m)
+
+
+def reciprocal_root(x):
+    """Return `1 / sqrt(x)`, with a gradient that holds for large x.
+
+    The gradient of `rsqrt` has the third power of the root, which float32 takes for 0 where x
+    is beyond 1e25; on TensorFlow alone it has the square.
+    """
+    return ops.rsqrt(x) if keras.config.backend() == "tensorflow" else 1 / ops.sqrt(x)
 
 
 def scaled_root(m, epsilon):
@@ -51,7 +60,8 @@ def _keeping_less(update, beta):
         m, root = update(u, m)
 
         def gradient(dm, d_root):
-            dm = dm - 0.5 * (d_root * root * (root * root))
+            # A power of the root alone may be 0 in float32, and d_root is large where it is.
+            dm = dm - 0.5 * (d_root * root * root * root)
             return 2 * (1 - beta) * (u * dm), beta * dm
 
         return (m, root), gradient

@@ -7,11 +7,13 @@ new states.
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_momentum_rnn import requirements
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.rebuilding import copy_of, has_graph, layers_in, run_graph
 from keras_momentum_rnn.recurrent import RuleLayer
@@ -81,8 +83,9 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
 
     Returns:
         A `keras.Model`. Inputs: those of `model` without their time axis, then the states of
-        each recurrent layer, slots included, `(batch, width)`, in order. Outputs: those of
-        `model`, then the new states in the same order. `initial_states` gives the first.
+        each recurrent layer, slots included, `(batch, width)`, in order, with names such as
+        `state_lstm_h`. Outputs: those of `model`, then the new states in the same order:
+        `output_dense`, `new_state_lstm_h`. `initial_states` gives the first states.
 
     Raises:
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,
@@ -121,17 +124,22 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     _warn_of_open_lengths(model, constant_inputs)
     graph = _OneStep(layer.name for layer in layers_in(model))
     steps, inputs = [], []
+    taken = dict.fromkeys(names, 0)
     for x in model.inputs:
         constant = x.name in constant_inputs
-        step = keras.Input(x.shape[1 if constant else 2 :], dtype=x.dtype, name=x.name)
+        # Keras's own name for an input without one says nothing in a file.
+        name = _free("input", taken) if x.name.startswith("keras_tensor") else x.name
+        step = keras.Input(x.shape[1 if constant else 2 :], dtype=x.dtype, name=name)
         steps.append(step)
         inputs.append(step if constant else graph.with_time(ops.expand_dims(step, 1)))
     outputs = [graph.without_time(y) for y in run_graph(model, inputs, graph.call)]
     if not graph.states:
         raise ValueError(f"Model {model.name!r} has no recurrent layer to run step by step")
-    return keras.Model(
-        [*steps, *graph.states], [*outputs, *graph.new_states], name=f"{model.name}_step"
-    )
+    # Files and `output_names` take the name of the layer that an output comes from.
+    outputs = {f"output_{name}": y for name, y in zip(_output_names(model), outputs)}
+    outputs |= {f"new_{x.name}": new for x, new in zip(graph.states, graph.new_states)}
+    named = [keras.layers.Identity(name=name)(y) for name, y in outputs.items()]
+    return keras.Model([*steps, *graph.states], named, name=f"{model.name}_step")
 
 
 def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
@@ -143,6 +151,43 @@ def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
     """
     states = [x for x in step.inputs if x.name.startswith(f"{PREFIX}_")]
     return [np.zeros((batch_size, *x.shape[1:]), x.dtype) for x in states]
+
+
+def name_outputs(path: Path | str, model: keras.Model) -> None:
+    """Name the outputs of an ONNX file as the model does; an export numbers them.
+
+    Args:
+        path: the file, which is written anew. Its outputs are those of `model`, in order.
+        model: what was exported: what `step_model` returned, or any Functional or Sequential
+            model. An output has the name of the layer that it comes from.
+
+    Raises:
+        ImportError: if onnx is not installed.
+        ValueError: if the file has another number of outputs.
+    """
+    requirements.check("streaming.name_outputs", "export", {"onnx": "onnx"})
+    import onnx
+
+    file = onnx.load(path)
+    names, outputs = _output_names(model), file.graph.output
+    if len(names) != len(outputs):
+        raise ValueError(
+            f"{path} has {len(outputs)} outputs, and model {model.name!r} has {names}"
+        )
+    for name, output in zip(names, outputs):
+        if output.name != name:
+            node = onnx.helper.make_node("Identity", [output.name], [name])
+            file.graph.node.append(node)
+            output.name = name
+    onnx.save(file, path)
+
+
+def _output_names(model):
+    """Return a name for each output: that of its layer, numbered where it is given twice."""
+    is_sequential = isinstance(model, keras.Sequential)
+    names = [model.layers[-1].name] if is_sequential else model.output_names
+    taken = {}
+    return [_free(name, taken) for name in names]
 
 
 class _OneStep:

@@ -33,7 +33,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-from fuzz_programs import CASES, Case, Program, draw_cases, draw_program  # noqa: E402, F401
+from fuzz_programs import (  # noqa: E402, F401
+    CASES,
+    PLAIN,
+    Case,
+    Program,
+    draw_cases,
+    draw_program,
+)
 from harness import BACKEND, array, derivative, named_weights, normal  # noqa: E402
 from keras import ops  # noqa: E402
 from masks import MASKS  # noqa: E402
@@ -63,9 +70,11 @@ class Pair:
         compiled &= program.mode != "eager"
         with program.surroundings():
             self.layer = program.make(stateful=program.mode == "stateful")
-            slots = program.states == "all"
-            self.path = self.layer.plan(program.masked, program.training, slots).path
+            slots = {} if program.layer in PLAIN else {"slots": program.states == "all"}
+            self.path = self.layer.plan(program.masked, program.training, **slots).path
             self.run = derivative(self.layer, compiled, **self.call)
+            if program.mode == "inference":
+                self.run = inference(self.layer)
             self.steps, self.run_steps = self.stepping()
         self.counts = getattr(self.steps.cell.rule, "counts", False)
         self.exact = self.run_exactly = None
@@ -74,7 +83,7 @@ class Pair:
         """Return a layer alike that steps, with NumPy in place of some options, and a run."""
         left_out = {"go_backwards": False, "return_sequences": True, "return_state": True}
         left_out |= {"unroll": False} if "unroll" in self.program.options else {}
-        layer = self.program.make(**left_out, **changes)
+        layer = self.program.make(steps=True, **left_out, **changes)
         layer.use_cudnn = layer.cell.cheap_steps = False
         return layer, derivative(layer, BACKEND == "jax", **self.call)
 
@@ -116,7 +125,9 @@ class Pair:
         if program.states != "none" and program.mode != "stateful":
             own = self.steps.cell.own_state_count
             given = states if program.states == "all" else states[:own]
-        if mask is not None:
+        # Of a plain layer's single step Keras makes no loop, and NaN stays NaN.
+        kept_by_keras = self.path == "keras" or (program.layer in PLAIN and x.shape[1] == 1)
+        if mask is not None and not kept_by_keras:
             # What is masked may be anything.
             x = np.where(mask[..., None], x, np.float32(np.nan))
         if not program.options.get("return_sequences", True):
@@ -219,6 +230,43 @@ class Pair:
         return runs
 
 
+def inference(layer):
+    """Return a function as of `derivative` that asks for no gradients."""
+
+    def results(x, given):
+        return layer(x, training=False, **given)
+
+    if BACKEND == "jax":
+        import jax
+
+        def stateless(weights, rest, x, given):
+            return layer.stateless_call(weights, rest, x, training=False, **given)[0]
+
+        program = jax.jit(stateless)
+
+        def results(x, given):
+            weights = [w.value for w in layer.trainable_variables]
+            return program(weights, [w.value for w in layer.non_trainable_variables], x, given)
+
+    elif BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        results = tf.function(results)
+    else:
+        import torch
+
+        results = torch.no_grad()(results)
+
+    def run(x, cotangents, states, mask):
+        given = {"initial_state": list(map(ops.convert_to_tensor, states))} if states else {}
+        given |= {} if mask is None else {"mask": ops.convert_to_tensor(mask)}
+        found = results(ops.convert_to_tensor(x), given)
+        found = found if isinstance(found, (list, tuple)) else [found]
+        return [array(ops.cast(r, str(cotangents[0].dtype))) for r in found], {}
+
+    return run
+
+
 def named(results, gradients):
     """Return results and gradients as one dict."""
     results = {f"result {i}": r for i, r in enumerate(results)}
@@ -302,7 +350,8 @@ def fuzz(seed, first=0):
             import jax
 
             jax.clear_caches()
-        yield number, pair.path, CASES, found
+        ending = ", inference" if program.mode == "inference" else ""
+        yield number, pair.path + ending, CASES, found
 
 
 def still_differs(code):
@@ -329,6 +378,8 @@ def main():
     name = f"{BACKEND}, seed {options.seed}"
     begun = {"programs": 0, "cases": 0, "seconds": 0.0, "paths": {}, "differences": []}
     row = results.setdefault(name, begun | {"processor": processor()})
+    command = f"python tests/fuzz.py --cases {options.cases} --seed {options.seed}"
+    row["command"] = f"KERAS_BACKEND={BACKEND} {command}"
     start, before = time.monotonic(), row["seconds"]
     row["differences"] = list(filter(still_differs, row["differences"]))
     for number, path, cases, found in fuzz(options.seed, row["programs"]):

@@ -19,6 +19,10 @@ from keras_momentum_rnn.paths.native import runtime
 
 # Cases of one program: on PyTorch nothing is compiled.
 CASES = {"torch": 3, "jax": 10, "tensorflow": 10}[BACKEND]
+# The plain layers, each with the layer whose steps it equals.
+PLAIN = {"LSTM": "RuleLSTM", "GRU": "RuleGRU", "SimpleRNN": "RuleRNN"}
+# Drawn weights follow: nothing is compiled for these.
+ZEROS = {"kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
 # What the plan sees: the native kernel, the CPU without it, or a GPU, whose paths run here.
 DEVICES = ("native", "native", "native", "cpu", "gpu")
 
@@ -114,25 +118,31 @@ class Program:
     options: dict = dataclasses.field(default_factory=dict)
     dtype: str = "float32"
     device: str = "native"
-    mode: str = "eager"  # or "compiled", "stateful", "twice"
+    mode: str = "eager"  # or "compiled", "stateful", "twice", "inference": without gradients
     training: bool = True
     states: str = "none"  # that are given: "none", "own", "all"
     masked: bool = False
     threads: int = 1
 
-    def make(self, **changes):
-        """Return the layer, built."""
+    def make(self, steps=False, **changes):
+        """Return the layer, built, or with `steps` one with the same steps."""
+        name, rule = self.layer, self.rule
+        if steps and name in PLAIN:
+            name, rule = PLAIN[name], "Identity"
+        layer_class = getattr(kmr, name)
         returned = {"return_sequences": True, "return_state": True}
-        options = {"dtype": self.dtype, **returned, **self.options, **changes}
+        known = inspect.signature(layer_class).parameters
+        zeros = {key: value for key, value in ZEROS.items() if key in known}
+        options = {"dtype": self.dtype, **zeros, **returned, **self.options, **changes}
         if "memory" in options:
             name, arguments = options["memory"]
             cell = getattr(keras.layers, name)
             options["memory"] = cell(self.units, dtype=options["dtype"], **arguments)
-        if self.rule is None:
+        if rule is None:
             options |= self.numbers
         else:
-            options["rule"] = RULES[self.rule](**self.numbers)
-        layer = getattr(kmr, self.layer)(self.units, **options)
+            options["rule"] = RULES[rule](**self.numbers)
+        layer = layer_class(self.units, **options)
         wide = "float64" if options["dtype"] == "float64" else "float32"
         layer.noise = keras.Variable(0.0, trainable=False, dtype=wide)
         layer.build(self.shape)
@@ -146,6 +156,7 @@ class Program:
         with (
             warnings.catch_warnings(action="ignore"),
             mock.patch("keras_momentum_rnn.recurrent.current_device", lambda: device),
+            mock.patch("keras_momentum_rnn.layers.plain.current_device", lambda: device),
             mock.patch.object(runtime, "thread_count", lambda: self.threads),
             mock.patch.dict(os.environ, {runtime.SWITCH: native}),
         ):
@@ -165,7 +176,9 @@ class Case:
 
 SIZES = {
     "weights": (0.1, 0.5, 2.0, 30.0),
-    "inputs": (1e-6, 1.0, 1e3, 1e8, 1e25),  # whose square overflows
+    # The square of the last one overflows. In a graph TensorFlow may multiply by 1 - beta
+    # before u^2 does: there, about 1e20, a gradient leaves float32.
+    "inputs": (1e-6, 1.0, 1e3, 1e8, 1e14, 1e30 if BACKEND == "tensorflow" else 1e25),
     "mask": (*MASKS, "all"),
     "cotangents": ("all", "outputs", "states", "some"),
 }
@@ -180,10 +193,11 @@ def draw_program(rng):
     def rarely(value, default, share=0.2):
         return value if rng.random() < share else default
 
-    name = one(list(our_layers()))
-    layer_class = our_layers()[name]
-    rule = one(list(RULES)) if layer_class.rule_class is None else None
-    rule_class = layer_class.rule_class or RULES[rule]
+    name = one([*our_layers(), *PLAIN])
+    layer_class = getattr(kmr, name)
+    rule_class = getattr(layer_class, "rule_class", kmr.rules.Identity)
+    rule = one(list(RULES)) if rule_class is None else None
+    rule_class = rule_class or RULES[rule]
     shape = (one((1, 3, 16)), one((1, 2, 5, 9, 20, rarely(70, 9))), one((1, 3, 20)))
     known = inspect.signature(rule_class).parameters
     numbers = {key: one(pool) for key, pool in NUMBERS.items() if key in known}
@@ -206,22 +220,30 @@ def draw_program(rng):
         # An operation of JAX by itself is a program to compile.
         usual = rarely("eager", "compiled", 0.02 if BACKEND == "jax" else 0.5)
         mode = usual if mode == "eager" else rarely(mode, usual)
+    mode = rarely("inference", mode, 0.15)
     dtypes = ("mixed_bfloat16", "mixed_float16", *["float64"] * (BACKEND != "jax"))
-    return Program(
+    dtype = rarely(one(dtypes), "float32", 0.1)
+    if mode == "stateful" and name in PLAIN and dtype.startswith("mixed"):
+        mode = "eager"  # Keras's own layers round the states that they keep
+    program = Program(
         layer=name,
         units=one((1, 4, 17)),
         shape=shape,
         rule=rule,
         numbers=numbers,
         options=options,
-        dtype=rarely(one(dtypes), "float32", 0.1),
+        dtype=dtype,
         device=one(DEVICES),
         mode=mode,
-        training=rarely(False, True),
+        training=mode != "inference" and rarely(False, True),
         states=one(("none", "own", "all")),
         masked=bool(rng.random() < 0.5),
         threads=one((1, 3)),
     )
+    if program.masked and name in PLAIN:
+        # Where no step came yet, Keras gives 0 if it unrolls, and else the first h.
+        program.options.pop("unroll", None)
+    return program
 
 
 def draw_cases(rng, program):

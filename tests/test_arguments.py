@@ -140,7 +140,7 @@ def test_extreme_step_sizes_are_computed_as_they_are(layer, step_size):
         ("adam", "Adam"),
         (kmr.rules.NAG, "NAG"),
         (keras.optimizers.RMSprop(), "RMSProp"),
-        (None, "HeavyBall"),
+        (None, "Adam"),
     ],
 )
 def test_what_is_no_rule_gets_a_hint(rule, hint):

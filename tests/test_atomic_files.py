@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from keras_momentum_rnn import atomic_files
 from keras_momentum_rnn.atomic_files import locked, read_results, replaced, write_json
 
 
@@ -59,6 +60,13 @@ def test_a_lock_keeps_others_out_until_it_is_released(tmp_path):
 
 
 @pytest.mark.damaged_files
+def test_without_the_module_of_locks_nothing_is_locked(tmp_path, monkeypatch):
+    """As on Windows."""
+    monkeypatch.setattr(atomic_files, "fcntl", None)
+    with locked(tmp_path / "lock"), locked(tmp_path / "lock", wait=False):
+        pass
+
+
 def test_damaged_results_are_refused_and_missing_ones_begin(tmp_path):
     path, value = tmp_path / "file.json", {"score": 0.25, "seeds": [1, 2]}
     assert read_results(path, {}) == {}

@@ -8,7 +8,7 @@ from harness import BACKEND, array, assert_close, normal, randomise, stepping_pa
 from keras import ops
 from masks import MASKS
 
-from keras_momentum_rnn import AdamLSTM
+from keras_momentum_rnn import GRU, LSTM, AdamLSTM, SimpleRNN
 
 TIME, FEATURES, UNITS = 7, 2, 3
 # One of each recurrence, and of each kind of rule.
@@ -238,9 +238,10 @@ def test_plan_says_that_a_transform_steps():
     assert "a function transform acts on the call" in plan.reason
 
 
-def test_a_sequence_of_no_steps_is_refused():
-    with pytest.raises(ValueError, match=r"AdamLSTM needs at least one time step.*\(3, 0, 2\)"):
-        AdamLSTM(UNITS)(np.zeros((3, 0, FEATURES), "float32"))
+@pytest.mark.parametrize("cls", [AdamLSTM, LSTM, GRU, SimpleRNN], ids=lambda c: c.__name__)
+def test_a_sequence_of_no_steps_is_refused(cls):
+    with pytest.raises(ValueError, match=r"needs at least one time step.*\(3, 0, 2\)"):
+        cls(UNITS)(np.zeros((3, 0, FEATURES), "float32"))
 
 
 @pytest.mark.second_derivatives

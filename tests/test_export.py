@@ -10,7 +10,7 @@ from exports import BACKEND, Cell
 from harness import assert_close
 
 from keras_momentum_rnn import recurrent
-from keras_momentum_rnn.streaming import initial_states, step_model
+from keras_momentum_rnn.streaming import initial_states, name_outputs, step_model
 
 # Each kind of layer and each form once, with all sizes open where the form lets them.
 REPRESENTATIVES = (
@@ -108,6 +108,14 @@ def test_the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded(t
     assert len(products) <= 1 + 2 * exports.LENGTH
 
 
+def names_in(path):
+    """Return the names of the inputs and of the outputs of an ONNX file."""
+    import onnx
+
+    graph = onnx.load(path).graph
+    return [i.name for i in graph.input], [o.name for o in graph.output]
+
+
 def run_step(kind, path, names, inputs):
     """Run a file of a step model once."""
     if kind == "tf_saved_model":
@@ -156,6 +164,10 @@ def test_a_file_of_one_step_predicts_step_by_step(layer, kind, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         step.export(path, format=kind.split()[0], verbose=False, input_signature=[specs])
+    if kind == "onnx":
+        name_outputs(path, step)
+        assert names_in(path) == ([i.name for i in step.inputs], step.output_names)
+        assert step.output_names[:2] == ["output_dense", "new_state_lstm_h"] or layer != "LSTM"
     expected = model.predict(x, verbose=0)
     names = [i.name for i in step.inputs]
     for t in range(x.shape[1]):

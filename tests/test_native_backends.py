@@ -227,16 +227,26 @@ def test_torch_second_derivatives_in_float32(name, options):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 @pytest.mark.parametrize(
-    "name, mask", [("AdamLSTM", None), ("NAGGRU", "holes"), ("MCRM", None)]
+    "name, mask, drops",
+    [
+        ("AdamLSTM", None, 0),
+        ("NAGGRU", "holes", 0),
+        ("MCRM", None, 0),
+        ("MomentumLSTM", None, 0.3),
+    ],
 )
-def test_torch_compiles_a_graph_without_breaks(name, mask, monkeypatch):
+def test_torch_compiles_a_graph_without_breaks(name, mask, drops, monkeypatch):
     import torch
 
     from keras_momentum_rnn.paths.native import kernel
 
-    layer = pair_of(name, (3, 9, 5))[0]
+    layer = pair_of(name, (3, 9, 5), dropout=drops, recurrent_dropout=drops)[0]
     x = normal(np.random.default_rng(0), 3, 9, 5)
+    # What is compiled draws other masks: here all are the same.
+    masks = {size: [torch.rand(3, size).round() for _ in range(4)] for size in (4, 5)}
+    monkeypatch.setattr(layer.cell, "_create_dropout_mask", lambda x, _: masks[x.shape[-1]])
     mask = None if mask is None else torch.tensor(MASKS[mask](3, 9))
+    layer(x)  # the first call of a process tries the kernel out
     calls, forward = [], kernel.forward
     monkeypatch.setattr(kernel, "forward", lambda *a, **k: calls.append(1) or forward(*a, **k))
 

@@ -180,6 +180,17 @@ def test_a_new_base_leaves_the_function_as_it_is(parametrization):
     assert array(cell.calls_at_base) == 1
 
 
+def test_a_bare_cell_does_not_move_its_base():
+    cell = kmr.MomentumDTRIV(UNITS, rebase_every=1).cell
+    model = keras.Sequential([keras.layers.RNN(cell)])
+    model.compile("sgd", "mse")
+    model.fit(X[:1].reshape(4, 3, 2), Y[:1].reshape(4, UNITS), verbose=0)
+    before = array(cell.base).copy()
+    model.fit(X[:1].reshape(4, 3, 2), Y[:1].reshape(4, UNITS), epochs=3, verbose=0)
+    np.testing.assert_array_equal(array(cell.base), before)
+    assert np.abs(array(cell.skew)).max() > 0
+
+
 def test_a_saved_model_goes_on_where_it_stopped(tmp_path):
     model, layer = model_of(rebase_every=3, recurrent_lr_multiplier=0.5)
     compile_for(model, keras.optimizers.Adam(0.05))

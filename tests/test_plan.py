@@ -315,3 +315,17 @@ def test_a_path_has_one_function_on_each_backend():
     for kernel in kernels:
         if BACKEND in kernel.backends:
             assert run.KERNEL_OF[kernel.path].function == kernel.function
+
+
+@pytest.mark.parametrize(
+    "layer_class, name", [(kmr.MCRM, "nested_gru"), (kmr.NestedLSTM, "nested_lstm")]
+)
+def test_a_memory_has_the_weights_that_plans_count(layer_class, name):
+    layer = layer_class(5)
+    layer.build((None, None, 2))
+    count = sum(
+        w.shape[0] * w.shape[1]
+        for w in layer.cell.memory.weights
+        if len(w.shape) == 2 and w.shape[0] > 2
+    )
+    assert count == registry.MEMORY_WEIGHTS[name] * 5**2

@@ -220,6 +220,18 @@ DERIVATIVES = {
 }
 
 
+@pytest.mark.parametrize("size", [1.0, 1e15, 1e18])
+def test_the_slope_of_a_scaled_drive_holds_for_large_inputs(size):
+    """Compiled. The root is 1 / size, whose third or second power float32 takes for 0."""
+    rule = rules.RMSProp(step_size=1.0, beta=0.5)
+    u, m = (np.full((1, 1), number, "float32") for number in (size, size**2))
+    slope, _ = DERIVATIVES[BACKEND](
+        lambda u, m: ops.sum(rule.update(u, [m])[0]), [u, m], [u, 0 * m], [0 * u, 0 * m]
+    )
+    # u (1 / sqrt(m) - 0.5 u^2 / sqrt(m)^3), where m = u^2
+    assert_close(array(slope), 0.5, tolerance=1e-4)
+
+
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has graphs")
 @pytest.mark.parametrize("layer_class", [kmr.AdamLSTM, kmr.RMSPropGRU, kmr.AdamDTRIV])
 @pytest.mark.parametrize("mask", [None, [[True] * 6 + [False] * 3, [False] + [True] * 8]])

@@ -183,6 +183,24 @@ def test_an_error_in_the_call_of_a_worker_ends_the_chief(chief):
         roles.serve(SimpleNamespace(oracle=oracle, search=served))
 
 
+def test_a_chief_whose_search_has_ended_does_not_wait_for_workers(chief, monkeypatch):
+    """It was killed while it wrote the results, or is started once more to return them."""
+    monkeypatch.setattr(roles, "LATE", 0)
+    oracle = chief()
+    for _ in range(3):
+        report(oracle, oracle.create_trial("worker0"))
+    assert oracle.create_trial("worker0").status == "STOPPED"
+    again = chief()
+
+    def served(verbose):
+        time.sleep(5)
+        raise AssertionError("It still waits")
+
+    roles.serve(SimpleNamespace(oracle=again, search=served))
+    again.max_trials = 4
+    assert not again.has_ended and again.create_trial("worker0").status == "RUNNING"
+
+
 @pytest.fixture
 def variables(monkeypatch):
     def put(**values):

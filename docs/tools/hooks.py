@@ -116,7 +116,7 @@ def as_code(docstring):
 
 def called(section):
     arguments = ARGUMENT.findall(section[1])
-    items = [f"- **`{name}`** – {' '.join(text.split())}" for name, text in arguments]
+    items = [f"- **`{name}`**: {' '.join(text.split())}" for name, text in arguments]
     return "\n".join(["**Call arguments:**", "", *items, "", ""])
 
 

@@ -17,7 +17,7 @@ from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
-from keras_momentum_rnn.recurrent import plan_once
+from keras_momentum_rnn.recurrent import check_steps, plan_once
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
@@ -95,6 +95,17 @@ class PlainLayer:
     @supports_jit.setter
     def supports_jit(self, value: bool) -> None:
         self._keras_supports_jit = value
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: bool = False,
+    ) -> Any:
+        """Run the sequence, as in Keras."""
+        check_steps(self, sequences)
+        return super().call(sequences, initial_state, mask, training)
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Any, training: bool = False

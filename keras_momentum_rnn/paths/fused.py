@@ -12,6 +12,7 @@ from keras_momentum_rnn.paths.filtered import (
 )
 from keras_momentum_rnn.paths.kernels import fused_kernel
 from keras_momentum_rnn.paths.masks import at, spread_out
+from keras_momentum_rnn.second_moment import reciprocal_root
 
 # With this in its preactivation a sigmoid is 0 or 1 exactly.
 SATURATED = 1e4
@@ -68,7 +69,7 @@ def drives(rule, u, slots, steps):
     mu, gain, factor = rule.scaling
     *v, m = slots
     moments = second_moments(u, m, rule.beta)
-    scale = factor * ops.rsqrt(moments + rule.epsilon)
+    scale = factor * reciprocal_root(moments + rule.epsilon)
     final = [at(moments, steps, m)]
     if not v:
         return gain * u * scale, final

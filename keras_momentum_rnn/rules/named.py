@@ -277,7 +277,7 @@ def get(rule: Rule | dict[str, Any]) -> Rule:
         # The name or the class of a rule, or an optimizer of Keras.
         name = rule if isinstance(rule, str) else getattr(rule, "__name__", type(rule).__name__)
         meant = [rule_name for rule_name in NAMED if rule_name.lower() == name.lower()]
-        hint = f", such as rules.{meant[0] if meant else 'HeavyBall'}()"
+        hint = f", such as rules.{meant[0] if meant else 'Adam'}()"
         raise ValueError(
             f"`rule` must be a keras_momentum_rnn.rules.Rule{hint}. Received: rule={rule!r}"
         )

@@ -7,9 +7,10 @@ import keras_tuner
 
 from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.checks import checked_choice, checked_count
-from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.tuning.space import OF_MODELS, ask, checked_spec, suggest_layer
 
+# What the page "Which layer?" says to try first, and the plain LSTM beside them.
+LAYERS = ("LSTM", "GRU", "MomentumRNN", "NAGLSTM")
 TASKS = {
     "classification": (
         lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -37,7 +38,8 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         task: `"classification"`, of integer labels, or `"regression"`. Defaults to
             `"classification"`.
         sequence: bool, whether there is an output for every step. Defaults to `False`.
-        layers: list of layers by class or name. Defaults to LSTM and the five momentum LSTMs.
+        layers: list of layers by class or name. Defaults to LSTM and GRU of Keras,
+            MomentumRNN and NAGLSTM.
         **arguments: the hyperparameters below, and ranges and arguments for `suggest_layer`.
 
     Hyperparameters of the model:
@@ -88,9 +90,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         self.task = checked_choice("task", task, list(TASKS))
         self.sequence = checked_choice("sequence", sequence, (True, False))
         self.objective = TASKS[self.task][2]
-        ours = our_layers(family="LSTM").items()
-        ready = ["LSTM", *(name for name, layer in ours if not layer.needs_rule)]
-        self.layers = ready if layers is None else layers
+        self.layers = list(LAYERS) if layers is None else layers
         self.specs = {
             name: checked_spec(name, arguments.pop(name, hyperparameter.search))
             for name, hyperparameter in OF_MODELS.items()

@@ -15,12 +15,25 @@ class Oracle:
     `first` holds trials to start with. They replace the values, not the trial, that the
     oracle would have begun with, so that its own accounts (Hyperband's brackets) stay whole.
     `on_change` is called with each trial that begins, gets a score or ends, in the process that
-    chooses them. `error` is one that ended a call of a worker.
+    chooses them. `error` is one that ended a call of a worker. `stopped_at` holds the
+    `max_trials` at which a worker was told that the search has ended.
     """
 
     first = ()
     on_change = None
     error = None
+    stopped_at = ()
+
+    @property
+    def has_ended(self):
+        return tuple(self.stopped_at) == (self.max_trials,) and not self.ongoing_trials
+
+    def get_state(self):
+        return {**super().get_state(), "stopped_at": self.stopped_at}
+
+    def set_state(self, state):
+        super().set_state(state)
+        self.stopped_at = state["stopped_at"]
 
     def proposed(self, trial_id):
         """Return keras-tuner's next trial, without regard to `first`."""
@@ -46,7 +59,9 @@ class Oracle:
             if trial.status in ("STOPPED", "IDLE") and left:
                 self.tuner_ids.add(tuner_id)
                 trial = self.ongoing_trials[tuner_id] = self.ongoing_trials.pop(min(left))
-            if trial.status == "RUNNING":
+            if trial.status == "STOPPED":
+                self.stopped_at = (self.max_trials,)
+            if trial.status != "IDLE":
                 self.on_change(trial)
             return trial
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import math
 import os
 import socket
 import sys
@@ -15,6 +16,8 @@ from keras_momentum_rnn.tuning import state
 IP, PORT, ID = "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT", "KERASTUNER_TUNER_ID"
 # Seconds that a worker waits for a chief, as long as keras-tuner lets a call wait.
 PATIENCE = 3600
+# Seconds that a chief waits for workers after all trials: they call every second.
+LATE = 10
 
 
 def role():
@@ -64,7 +67,9 @@ def serve(tuner):
 
     An error in a call of a worker, such as a full disk, would end that call alone, and leave
     keras-tuner's lock closed for ever. Here it ends the chief:
-    `test_an_error_in_the_call_of_a_worker_ends_the_chief`.
+    `test_an_error_in_the_call_of_a_worker_ends_the_chief`. A chief that is started again after
+    the last trial would wait for a worker for ever:
+    `test_a_chief_whose_search_has_ended_does_not_wait_for_workers`.
     """
     oracle = tuner.oracle
 
@@ -77,7 +82,10 @@ def serve(tuner):
     with quiet():
         server = threading.Thread(target=search, daemon=True)
         server.start()
+        end = time.monotonic() + (LATE if oracle.has_ended else math.inf)
         while server.is_alive() and oracle.error is None:
+            if oracle.has_ended and time.monotonic() > end:
+                break
             server.join(0.2)
     if oracle.error is not None:
         raise oracle.error

@@ -56,7 +56,7 @@ from keras_momentum_rnn.paths.native.simd import (
     clear,
     copy,
     copy_ragged,
-    multiply,
+    scale,
 )
 
 
@@ -271,7 +271,7 @@ def add_recurrent_product(product, h, U, masks, dropped, shape, step):
     for gate in range(0, wide, padded):
         for r in range(rows):
             i = first + r
-            multiply(dropped, r * padded, h, i * padded, masks, i * wide + gate, padded)
+            scale(dropped, r * padded, h, i * padded, masks, i * wide + gate, padded)
         add_packed_product(
             product, gate, wide, dropped, 0, padded, U, gate * units, rows, padded, units
         )  # fmt: skip
@@ -384,7 +384,7 @@ def add_through_recurrent_product(scratch, masks, saved, shape, first, rows, now
         )  # fmt: skip
         for r in range(rows):
             i, mask = r * padded, (first + r) * wide + gate
-            multiply(dropped, i, dropped, i, masks, mask, padded)
+            scale(dropped, i, dropped, i, masks, mask, padded)
             add_to(dh, i, dropped, i, padded)
 
 
@@ -448,7 +448,7 @@ def add_gradients(sums, scratch, masks, count, shape, first, rows, has_side):
         for gate in range(0, wide, padded):
             for n in range(count):
                 i, mask = n * padded, (first + n % rows) * wide + gate
-                multiply(dropped, i, rings.h, i, masks, mask, padded)
+                scale(dropped, i, rings.h, i, masks, mask, padded)
             add_product(
                 sums.U, gate, wide, dropped, padded, rings.dy, gate, row, units, padded, count
             )  # fmt: skip

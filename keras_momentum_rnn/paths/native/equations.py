@@ -25,6 +25,7 @@ from keras_momentum_rnn.paths.native.simd import (
     inverse_root,
     load,
     multiply_add,
+    ordered_product,
     sigmoid,
     signed,
     splat,
@@ -104,7 +105,9 @@ def scaled_row_back(d_drive, du, i, u, v_all, r, at, dv, dm, j, width, numbers):
     for k in range(0, width, WIDTH):
         root = load(r, at + k)
         d = factor * load(d_drive, i + k) * root
-        d_moment = load(dm, j + k) - half * d * load(v_all, at + k) * (root * root)
+        # In another order the third power of the root comes first, of large u 0 in float32.
+        drive = ordered_product(load(v_all, at + k), root)
+        d_moment = load(dm, j + k) - half * drive * ordered_product(d, root)
         d_velocity = load(dv, j + k) + d
         store(du, i + k, multiply_add(share * load(u, at + k), d_moment, gain * d_velocity))
         store(dv, j + k, mu * d_velocity)

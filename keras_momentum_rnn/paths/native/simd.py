@@ -102,13 +102,13 @@ def splat(typing_context, number):
 # Arithmetic
 
 
-def of_two(instruction):
+def of_two(instruction, flags=FLAGS):
     """Return an intrinsic of two vectors, by a method of the builder."""
 
     @intrinsic
     def operation(typing_context, a, b):
         def code(context, builder, signature, arguments):
-            return getattr(builder, instruction)(*arguments, flags=FLAGS)
+            return getattr(builder, instruction)(*arguments, flags=flags)
 
         return vector(vector, vector), code
 
@@ -144,6 +144,8 @@ def by_llvm(name, count):
 
 add, subtract = of_two("fadd"), of_two("fsub")
 multiply, divide = of_two("fmul"), of_two("fdiv")
+# It stays where it stands in a product of several.
+ordered_product = of_two("fmul", flags=())
 multiply_add = by_llvm(f"llvm.fma.v{WIDTH}f32", 3)
 absolute = by_llvm(f"llvm.fabs.v{WIDTH}f32", 1)
 
@@ -255,7 +257,7 @@ def add_to(target, i, source, j, width):
 
 
 @njit(forceinline=True)
-def multiply(target, i, source, j, factors, n, width):
+def scale(target, i, source, j, factors, n, width):
     for k in range(0, width, WIDTH):
         store(target, i + k, load(source, j + k) * load(factors, n + k))
 
