@@ -85,7 +85,7 @@ def completed(trial, space):
 
     Args:
         trial: dict from names to values, as layers take them: `beta`, not `beta_logit`. What
-            it does not name has its default.
+            it does not name has the low end of its range or the first of its choices.
         space: list of keras-tuner's hyperparameters, parents before children.
 
     Raises:
