@@ -11,6 +11,8 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
+    hold,
+    hold_back,
     keep_slots,
     new_scratch,
     project,
@@ -43,35 +45,38 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
         shape: `Shape`.
     """
     cell, batch, padded, wide = shape.cell, shape.batch, shape.padded, shape.wide
-    numbers, lengths = inputs.numbers, inputs.lengths
+    numbers, active, order = inputs.numbers, inputs.active, inputs.order
     U, side, h_all = inputs.weights.U, inputs.weights.side, states.h
     u, y = np.empty(rows * wide, np.float32), np.empty(rows * wide, np.float32)
     product = y if cell == GRU else u
-    masks, dropped = inputs.masks, np.zeros(rows * padded, np.float32)
-    for t in range(shape.time):
+    dropout, dropped = inputs.dropout, np.zeros(rows * padded, np.float32)
+    row = np.empty(rows * shape.features, np.float32)
+    hold(kept, states, keeps, order, shape, 0, shape.begin, first, rows)
+    for t in range(shape.begin, shape.end):
         step, before, after = Step(t, first, rows, 0, 0), 0, 0
         if keeps:
             before, after = t, t + 1
             keep_slots(kept, states, numbers, shape, step)
-        project(u, 0, inputs, shape, step)
+        project(u, 0, row, inputs, shape, step)
         for r in range(rows):
-            if t < lengths[first + r]:
+            if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             before_product(cell, u, y, r * wide, side, wide)
-        add_recurrent_product(product, h_all, U, masks, dropped, shape, step)
+        add_recurrent_product(product, h_all, U, dropout, dropped, shape, step)
         for r in range(rows):
             sample = first + r
             h, at = sample * padded, (before * batch + sample) * shape.kept
             c, c_new = (before * batch + sample) * padded, (after * batch + sample) * padded
-            if t < lengths[sample]:
+            if active[sample * shape.time + t]:
                 cell_row(
                     cell, u, y, r * wide, side, kept.gates, at, kept.c, c, c_new,
                     h_all, h, padded,
                 )  # fmt: skip
             elif cell == LSTM:
                 copy(kept.c, c_new, kept.c, c, padded)
-            output = (sample * shape.time + t) * shape.units
+            output = (order[sample] * shape.time + t) * shape.units
             copy_ragged(kept.h, output, h_all, h, shape.units)
+    hold(kept, states, keeps, order, shape, shape.end, shape.time, first, rows)
 
 
 @njit(nogil=True, cache=True)
@@ -84,25 +89,26 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
         ring: int, so many steps are gathered before they are multiplied.
     """
     cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
-    x, numbers, lengths = inputs.x, inputs.numbers, inputs.lengths
-    h_first, kept, masks = saved.h_first, saved.kept, inputs.masks
+    x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
+    h_first, kept, dropout = saved.h_first, saved.kept, inputs.dropout
     states, side = gradients.states, gradients.weights.side
     apart = numbers.kind != NONE or cell == GRU
     scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     d_drive = rings.du if cell == GRU else rings.dy
-    for t in range(time - 1, -1, -1):
-        slot = (time - 1 - t) % ring
+    hold_back(gradients, order, shape, shape.end, time, first, rows)
+    for t in range(shape.end - 1, shape.begin - 1, -1):
+        slot = (shape.end - 1 - t) % ring
         step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
-        rule_again(again, inputs, kept, shape, step)
-        gradient_of_h(scratch, masks, saved, gradients, shape, step)
+        rule_again(scratch, inputs, kept, shape, step)
+        gradient_of_h(scratch, inputs, saved, gradients, shape, step)
         for r in range(rows):
             sample, n = first + r, step.now + r
             i, state = n * row, sample * padded
-            gather(rings, n, x, h_first, kept.h, sample, t, shape)
-            ended = t >= lengths[sample]
-            carried[r] = ended or cell == GRU
-            if ended:
+            gather(rings, n, x, h_first, kept.h, order, sample, t, shape)
+            held = not active[sample * time + t]
+            carried[r] = held or cell == GRU
+            if held:
                 copy(states.h, state, dh, r * padded, padded)
                 clear(rings.dy, i, shape.wide)
                 clear(rings.du, i, shape.wide)
@@ -114,10 +120,11 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             )  # fmt: skip
             rule_row_back(d_drive, rings.du, again, r, numbers, states, shape, step)
         if gradients.wants_x:
-            gradient_of_x(scratch, saved, gradients, shape, step)
-        if slot == ring - 1 or t == 0:
+            gradient_of_x(scratch, order, saved, gradients, shape, step)
+        if slot == ring - 1 or t == shape.begin:
             count = (slot + 1) * rows
             sums, has_side = gradients.weights, cell != MODRELU
-            add_gradients(sums, scratch, masks, count, shape, first, rows, has_side)
-    last = (time - 1) % ring * rows
-    gradient_of_first_h(scratch, masks, saved, gradients, shape, first, rows, last)
+            add_gradients(sums, scratch, dropout, count, shape, first, rows, has_side)
+    last = (shape.end - 1 - shape.begin) % ring * rows
+    gradient_of_first_h(scratch, dropout, saved, gradients, shape, first, rows, last)
+    hold_back(gradients, order, shape, 0, shape.begin, first, rows)

@@ -21,6 +21,8 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
+    hold,
+    hold_back,
     keep_slots,
     new_scratch,
     project,
@@ -138,22 +140,26 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
     """As `loops.forward`, with `NestedWeights`."""
     batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
-    weights, numbers, lengths = inputs.weights, inputs.numbers, inputs.lengths
+    weights, numbers, active, order = (
+        inputs.weights, inputs.numbers, inputs.active, inputs.order
+    )  # fmt: skip
     u = np.empty(rows * wide, np.float32)
     # The memory's own input and recurrent product, which for an LSTM are added.
     memory_u = np.empty(rows * inner, np.float32)
     memory_y = np.empty(rows * inner, np.float32) if is_gru else memory_u
     joined = np.zeros(rows * 2 * padded, np.float32)
-    for t in range(shape.time):
+    row = np.empty(rows * shape.features, np.float32)
+    hold(kept, states, keeps, order, shape, 0, shape.begin, first, rows)
+    for t in range(shape.begin, shape.end):
         step, before, after = Step(t, first, rows, 0, 0), 0, 0
         if keeps:
             before, after = t, t + 1
             keep_slots(kept, states, numbers, shape, step)
         c, c_new = (before * batch + first) * c_row, (after * batch + first) * c_row
         gates = (before * batch + first) * shape.kept
-        project(u, 0, inputs, shape, step)
+        project(u, 0, row, inputs, shape, step)
         for r in range(rows):
-            if t < lengths[first + r]:
+            if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             add_to(u, r * wide, weights.side, 0, wide)
         add_packed_product(
@@ -180,7 +186,7 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
             sample, i, at = first + r, r * inner, gates + r * shape.kept
             old, new, h = c + r * c_row, c_new + r * c_row, sample * padded
             memory_at = at + 4 * padded
-            if t >= lengths[sample]:
+            if not active[sample * shape.time + t]:
                 copy(kept.c, new, kept.c, old, c_row)
             elif is_gru:
                 copy(kept.c, new, kept.c, old, padded)
@@ -192,7 +198,9 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
                     kept.c, new, padded,
                 )  # fmt: skip
                 output_row(kept.gates, at, kept.c, new, states.h, h, padded)
-            copy_ragged(kept.h, (sample * shape.time + t) * units, states.h, h, units)
+            output = (order[sample] * shape.time + t) * units
+            copy_ragged(kept.h, output, states.h, h, units)
+    hold(kept, states, keeps, order, shape, shape.end, shape.time, first, rows)
 
 
 class MemoryScratch(NamedTuple):
@@ -223,24 +231,25 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
     """As `loops.backward`, with `NestedWeights`; the memory's come last in `transposed`."""
     batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
-    x, numbers, lengths = inputs.x, inputs.numbers, inputs.lengths
+    x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
     h_first, kept, states = saved.h_first, saved.kept, gradients.states
     scratch = new_scratch(shape, rows, ring, numbers, numbers.kind != NONE)
     memory = new_memory_scratch(shape, rows, ring, is_gru)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     row, inner_row = ring_row(wide), ring_row(inner)
-    for t in range(time - 1, -1, -1):
-        slot = (time - 1 - t) % ring
+    hold_back(gradients, order, shape, shape.end, time, first, rows)
+    for t in range(shape.end - 1, shape.begin - 1, -1):
+        slot = (shape.end - 1 - t) % ring
         step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
-        rule_again(again, inputs, kept, shape, step)
-        gradient_of_h(scratch, inputs.masks, saved, gradients, shape, step)
+        rule_again(scratch, inputs, kept, shape, step)
+        gradient_of_h(scratch, inputs, saved, gradients, shape, step)
         for r in range(rows):
             sample, n = first + r, step.now + r
             i, j = n * row, n * inner_row
-            gather(rings, n, x, h_first, kept.h, sample, t, shape)
+            gather(rings, n, x, h_first, kept.h, order, sample, t, shape)
             old = (t * batch + sample) * c_row
             copy(memory.c, n * padded, kept.c, old, padded)
-            carried[r] = t >= lengths[sample]
+            carried[r] = not active[sample * time + t]
             if carried[r]:
                 copy(states.h, sample * padded, dh, r * padded, padded)
                 clear(memory.dy, j, inner)
@@ -279,15 +288,16 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             )  # fmt: skip
             rule_row_back(rings.dy, rings.du, again, r, numbers, states, shape, step)
         if gradients.wants_x:
-            gradient_of_x(scratch, saved, gradients, shape, step)
-        if slot == ring - 1 or t == 0:
+            gradient_of_x(scratch, order, saved, gradients, shape, step)
+        if slot == ring - 1 or t == shape.begin:
             count = (slot + 1) * rows
             add_gradients(
-                gradients.weights, scratch, inputs.masks, count, shape, first, rows, True
+                gradients.weights, scratch, inputs.dropout, count, shape, first, rows, True
             )
             add_gradients_of_memory(gradients.weights, memory, count, shape)
-    last = (time - 1) % ring * rows
-    gradient_of_first_h(scratch, inputs.masks, saved, gradients, shape, first, rows, last)
+    last = (shape.end - 1 - shape.begin) % ring * rows
+    gradient_of_first_h(scratch, inputs.dropout, saved, gradients, shape, first, rows, last)
+    hold_back(gradients, order, shape, 0, shape.begin, first, rows)
 
 
 @njit(forceinline=True)
