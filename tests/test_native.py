@@ -64,7 +64,7 @@ def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if layers[0].cell.rule.scaled else 1e-5
     compare(layers, shape, tolerance=tolerance)
-    compare(layers, shape, MASKS["dead_row"](*shape[:2]), tolerance)
+    compare(layers, shape, MASKS["window"](*shape[:2]), tolerance)
 
 
 def test_the_way_back_is_that_of_plain_numpy():
