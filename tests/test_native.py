@@ -39,7 +39,7 @@ LAYERS = (
 
 SHAPES = {
     # Rows and columns that fill no tile, one sample and many, more steps than one chunk has.
-    "one": ((1, 1, 1), 1),
+    "one": ((1, 2, 1), 1),
     "ragged": ((3, 9, 5), 5),
     "wide": ((7, 5, 35), 37),
     "long": ((2, 150, 2), 16),
