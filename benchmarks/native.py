@@ -2,11 +2,11 @@
 
     KERAS_BACKEND=jax python benchmarks/native.py
 
-All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
-torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
-kernel. Results join benchmarks/results/native.json, by backend (and what differs from the
-usual: a processor without AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says
-so), case and layer:
+All run in turn in one process: the baseline (the layer of Keras; on PyTorch `torch.nn.LSTM`,
+`GRU` or `RNN` in a Keras layer, as our plain layers take them without the kernel), the layer on
+the path that it takes without the kernel, and on the kernel. Results join
+benchmarks/results/native.json, by backend (and what differs from the usual: a processor without
+AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says so), case and layer:
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
@@ -54,16 +54,16 @@ OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "
 NESTED = ("MCRM", "NestedLSTM")
 # The plain layers by the ends of names, and how many times as wide as h their drive is.
 KINDS = {
-    "MCRM": ("LSTM", "LSTM", 4),
-    "LSTM": ("LSTM", "LSTM", 4),
-    "GRU": ("GRU", "GRU", 3),
-    "RNN": ("SimpleRNN", "RNN", 1),
-    "DTRIV": ("SimpleRNN", "RNN", 1),
+    "MCRM": ("LSTM", 4),
+    "LSTM": ("LSTM", 4),
+    "GRU": ("GRU", 3),
+    "RNN": ("SimpleRNN", 1),
+    "DTRIV": ("SimpleRNN", 1),
 }
 THREE = ("LSTM", "MomentumLSTM", "AdamLSTM")
 CASES = {
     "main": ((64, 128, 32, 128), 15, ("LSTM", *LSTMS, *OTHERS, *NESTED)),
-    "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
+    "pmnist-128": ((128, 784, 1, 128), 5, THREE),
     "small": ((8, 256, 8, 64), 25, THREE),
     "wide": ((32, 64, 64, 512), 7, THREE),
     "predict": ((64, 128, 32, 128), 15, THREE),
@@ -130,9 +130,8 @@ def conditions():
 
 def baseline_of(layer):
     """Return the label of the plain layer, and how many times as wide as h its drive is."""
-    of_keras, of_torch, gates = next(k for end, k in KINDS.items() if layer.endswith(end))
-    on_torch = keras.config.backend() == "torch"
-    return f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}", gates
+    plain, gates = next(kind for end, kind in KINDS.items() if layer.endswith(end))
+    return plain if keras.config.backend() == "torch" else f"keras.layers.{plain}", gates
 
 
 def measured(layer, case, rounds, peak, task="train"):
