@@ -69,6 +69,8 @@ CASES = {
     "predict": ((64, 128, 32, 128), 15, THREE),
     "predict one": ((1, 128, 32, 128), 50, THREE),
     "predict wide": ((32, 64, 64, 512), 7, THREE),
+    # One step of a stream, called as it is: beside Keras's LSTM on PyTorch, too.
+    "call one step": ((1, 1, 8, 16), 200, THREE),
     # The adding problem of Mohamed and Claudel (2018): MCRM has 85 units, NestedLSTM 77.
     "adding": ((32, 200, 2, 153), 15, NESTED),
 }
@@ -104,7 +106,8 @@ def main():
     results = read_results(RESULTS, {})
     for case_name in options.cases:
         case, rounds, layers = CASES[case_name]
-        task = case_name.partition(" ")[0] if case_name.startswith("predict") else "train"
+        task = case_name.partition(" ")[0]
+        task = task if task in ("predict", "call") else "train"
         rows = {layer: measured(layer, case, rounds, peak, task) for layer in layers}
         results.setdefault(name, {})[case_name] = {
             "case": dict(zip(SIZES, case)),
@@ -128,14 +131,15 @@ def conditions():
     return ", ".join([keras.config.backend(), *(name for name, met in others.items() if met)])
 
 
-def baseline_of(layer):
+def baseline_of(layer, task):
     """Return the label of the plain layer, and how many times as wide as h its drive is."""
     plain, gates = next(kind for end, kind in KINDS.items() if layer.endswith(end))
-    return plain if keras.config.backend() == "torch" else f"keras.layers.{plain}", gates
+    own = keras.config.backend() == "torch" and task != "call"
+    return plain if own else f"keras.layers.{plain}", gates
 
 
 def measured(layer, case, rounds, peak, task="train"):
-    baseline, gates = baseline_of(layer)
+    baseline, gates = baseline_of(layer, task)
     contestants = [
         Switched(baseline, case, False, task),
         Switched(layer, case, False, task),

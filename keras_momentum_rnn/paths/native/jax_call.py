@@ -11,12 +11,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from keras_momentum_rnn.paths import xla_ffi
-from keras_momentum_rnn.paths.native import kernel
+from keras_momentum_rnn.paths.native import kernel, runtime
 
 # Of the names by which XLA knows the functions.
 PREFIX = "keras_momentum_rnn.native"
-# Of so few numbers in h, XLA's own loop predicts faster: to call the kernel takes 0.3 ms.
-SMALL = 1024
 
 
 def run_cell(problem, x, weights, states):
@@ -172,7 +170,7 @@ def lowered(context, *flat, **options):
     """Return the code for a CPU."""
     exported = context.module_context.lowering_parameters.for_export
     batch, _, units = context.avals_out[0].shape
-    function = by_steps if exported or batch * units < SMALL else by_kernel
+    function = by_steps if exported or batch * units < runtime.SMALL else by_kernel
     return mlir.lower_fun(function, multiple_results=True)(context, *flat, **options)
 
 
