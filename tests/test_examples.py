@@ -231,7 +231,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_which_layer_tries_the_numbers_that_it_names(run, tmp_path):
-    """A trial that leaves one out would take the low end of its range."""
+    """Where it names none, a layer has its defaults."""
     pytest.importorskip("keras_tuner", reason="the example searches")
     table().to_csv(tmp_path / "data.csv", index=False)
     run(
@@ -240,9 +240,10 @@ def test_which_layer_tries_the_numbers_that_it_names(run, tmp_path):
         "--layers",
         "MomentumRNN",
         "NAGLSTM",
+        "RMSPropLSTM",
         "--seeds=1",
         "--epochs=1",
     )
     found = pd.read_csv(tmp_path / "runs" / "which_layer" / "results.csv")
     of = {name: rows["step_size"].unique().tolist() for name, rows in found.groupby("layer")}
-    assert of == {"MomentumRNN": [0.6], "NAGLSTM": [0.9]}
+    assert of == {"MomentumRNN": [0.6], "NAGLSTM": [0.9], "RMSPropLSTM": [2.0]}
