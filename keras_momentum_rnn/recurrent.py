@@ -146,6 +146,7 @@ class RuleLayer(keras.layers.RNN):
             "mask": mask,
             "training": training,
             "slots_given": slots,
+            "one_step": False,
             "transformed": transformed,
             "exported": None,
             "device": current_device(),
@@ -248,6 +249,7 @@ class RuleLayer(keras.layers.RNN):
             "mask": sequence.mask is not None,
             "training": sequence.training,
             "slots_given": slots_given,
+            "one_step": sequence.x.shape[1] == 1,
             "transformed": transform_is_active([sequence.x, *sequence.states], self.cell),
             "exported": exported,
             "features": sequence.x.shape[-1],
@@ -416,7 +418,7 @@ def plan_once(layer, cell, plans, **call):
         "native_absence": runtime.absence(),
     }
     of_cell = cell.rule, cell.dropout, cell.recurrent_dropout, cell.standard_activations
-    key = (*sorted(call.items()), *of_cell)
+    key = (*call.items(), *of_cell)
     if key not in plans:
         plans[key] = choose(call_of(cell, backend=keras.config.backend(), **call))
     return plans[key]

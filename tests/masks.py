@@ -23,4 +23,12 @@ def dead_row(batch, time):
     return mask
 
 
-MASKS = {"right": right, "left": left, "holes": holes, "dead_row": dead_row}
+def window(batch, time):
+    """Steps in the middle, and no step at all of one sample."""
+    rng, t = np.random.default_rng(6), np.arange(time)
+    begin = rng.integers(time // 4, time // 2 + 1, (batch, 1))
+    end = rng.integers(time // 2, time - time // 4 + 1, (batch, 1))
+    return dead_row(batch, time) & (begin <= t) & (t < end)
+
+
+MASKS = {"right": right, "left": left, "holes": holes, "dead_row": dead_row, "window": window}

@@ -133,6 +133,7 @@ FILTERING = ("fused-torch", "fused-stock", "filter")
 KEPT_AWAY = [
     *((name, "use_cudnn", False) for name in SERVED),
     *((name, "unroll", True) for name in SERVED),
+    *((name, "one_step", True) for name in SERVED),
     *((name, "exported", "graph") for name in SERVED),
     *((name, "rule_kind", "other") for name in SERVED),
     *((name, "rule_kind", "elementwise") for name in FILTERING),
@@ -221,7 +222,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
             "served graph": "graph_loop",
         }
         assert plan.path == loops.get(call.exported, "step")
-    elif call.use_cudnn is False or call.unroll:
+    elif call.use_cudnn is False or call.unroll or (call.one_step and call.use_cudnn == "auto"):
         assert plan.path == "step"
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]

@@ -76,7 +76,8 @@ class PlainLayer:
         return {}
 
     def _plan(self, cell, **call):
-        call |= {"slots_given": False, "rule_overflows": False, "device": current_device()}
+        call |= {"slots_given": False, "one_step": False, "rule_overflows": False}
+        call["device"] = current_device()
         plan = plan_once(self, cell, self._plans, **call)
         if plan.path != "step" or call["exported"]:
             return plan

@@ -11,7 +11,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from keras_momentum_rnn.paths import xla_ffi
-from keras_momentum_rnn.paths.native import kernel
+from keras_momentum_rnn.paths.native import kernel, runtime
 
 # Of the names by which XLA knows the functions.
 PREFIX = "keras_momentum_rnn.native"
@@ -26,28 +26,28 @@ def run_cell(problem, x, weights, states):
         for i, w in enumerate(weights)
     ]
 
-    masked, equation = problem.lengths is not None, problem.equation
+    masked, equation = problem.mask is not None, problem.equation
     # What is traced must not hide in a function: a second derivative may be taken when this
     # trace has ended.
-    static = dataclasses.replace(problem, mu=None, masks=None, counters=None, lengths=None)
+    static = dataclasses.replace(problem, mu=None, dropout=None, counters=None, mask=None)
 
     def run_steps(constants, *inputs):
-        _, masks, lengths, counters = constants
+        _, dropout, mask, counters = constants
         x, weights, states = equation.divided(inputs)
         given = [w if there else None for w, there in zip(weights, present)]
         traced = dataclasses.replace(
             static,
-            masks=masks if masks.size else None,
-            lengths=lengths if masked else None,
+            dropout=dropout if dropout.size else None,
+            mask=mask.astype(bool) if masked else None,
             counters=counters,
         )
         return traced.run_steps(x, *given, *states)
 
-    lengths = problem.lengths if masked else jnp.full(x.shape[0], x.shape[1])
+    mask = problem.mask if masked else jnp.zeros(0)
     # With `jax_enable_x64` they may be of 64 bits.
-    mu, masks = problem.mu.astype(jnp.float32), problem.masks
-    masks = jnp.zeros(0, jnp.float32) if masks is None else masks
-    constants = mu, masks, lengths.astype(jnp.int32), problem.counters
+    mu, dropout = problem.mu.astype(jnp.float32), problem.dropout
+    dropout = jnp.zeros(0, jnp.float32) if dropout is None else dropout
+    constants = mu, dropout, mask.astype(jnp.int32), problem.counters
     inputs = x, *weights, *states
     if not problem.training:
         flat, structure = jax.tree.flatten((constants, inputs))
@@ -169,7 +169,8 @@ def batch_of_steps(flat, axes, **options):
 def lowered(context, *flat, **options):
     """Return the code for a CPU."""
     exported = context.module_context.lowering_parameters.for_export
-    function = by_steps if exported else by_kernel
+    batch, _, units = context.avals_out[0].shape
+    function = by_steps if exported or batch * units < runtime.SMALL else by_kernel
     return mlir.lower_fun(function, multiple_results=True)(context, *flat, **options)
 
 
@@ -182,37 +183,37 @@ mlir.register_lowering(inference, lowered, platform="cpu")
 # The calls of XLA
 
 
-def inference_on_arrays(numbers, mu, masks, lengths, *others):
+def inference_on_arrays(numbers, mu, dropout, mask, *others):
     # The inputs; h at all times and the final states, to write.
-    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, masks)
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, dropout)
     x, weights, others = equation.divided(others)
     count = len(others) // 2
     states, (outputs, *results) = others[:count], others[count:]
-    finals = kernel.infer(equation, x, weights, states, lengths, outputs)
+    finals = kernel.infer(equation, x, weights, states, mask, outputs)
     for result, final in zip(results, finals):
         result[...] = final
 
 
-def forward_on_arrays(numbers, mu, masks, lengths, *others):
+def forward_on_arrays(numbers, mu, dropout, mask, *others):
     # The inputs; `Kept` and the final states, to write.
-    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, masks)
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, dropout)
     x, weights, others = equation.divided(others)
     count = (len(others) - KEPT) // 2
     states, kept, results = others[:count], others[count : count + KEPT], others[-count:]
-    finals, _ = kernel.forward(equation, x, weights, states, lengths, kept)
+    finals, _ = kernel.forward(equation, x, weights, states, mask, kept)
     for result, final in zip(results, finals):
         result[...] = final
 
 
-def backward_on_arrays(numbers, mu, masks, lengths, *others):
+def backward_on_arrays(numbers, mu, dropout, mask, *others):
     # The inputs, `Kept`, the gradients of h and of the states; those of all inputs, to write.
-    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, masks)
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, dropout)
     x, weights, others = equation.divided(others)
     count = (len(others) - KEPT - len(weights) - 2) // 3
     states, kept, others = others[:count], others[count : count + KEPT], others[count + KEPT :]
     d_outputs, d_finals, (dx, *results) = others[0], others[1 : count + 1], others[count + 1 :]
     _, d_weights, d_states = kernel.backward(
-        equation, x, weights, states, lengths, kernel.Kept(*kept), d_outputs, d_finals, dx=dx
+        equation, x, weights, states, mask, kernel.Kept(*kept), d_outputs, d_finals, dx=dx
     )
     for result, gradient in zip(results, [*d_weights, *d_states]):
         result[...] = gradient

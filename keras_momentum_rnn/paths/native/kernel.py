@@ -89,7 +89,7 @@ class Equation:
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         share: float, 1 - beta; of a beta near 1 in float32 it would have few digits.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where it is one number.
-        masks: float32 array `(batch, gates * units)`, by which each gate multiplies h before
+        dropout: float32 array `(batch, gates * units)`, by which each gate multiplies h before
             the recurrent product, or None.
     """
 
@@ -101,12 +101,18 @@ class Equation:
     share: float = 1.0
     epsilon: float = 1.0
     mu: object = field(default_factory=lambda: np.zeros((1, 1), np.float32), compare=False)
-    masks: object = field(default=None, compare=False)
+    dropout: object = field(default=None, compare=False)
 
-    def with_arrays(self, mu, masks):
-        """Return the equation of a call; `masks` may hold no numbers for None."""
-        masks = None if masks is None or masks.size == 0 else masks
-        return dataclasses.replace(self, mu=mu, masks=masks)
+    def with_arrays(self, mu, dropout):
+        """Return the equation of a call; `dropout` may hold no numbers for None."""
+        dropout = None if dropout is None or dropout.size == 0 else dropout
+        return dataclasses.replace(self, mu=mu, dropout=dropout)
+
+    def sorted(self, schedule):
+        """Return the equation with its arrays in the order of a `Schedule`."""
+        mu = schedule.sorted(self.mu) if len(self.mu) > 1 else self.mu
+        dropout = None if self.dropout is None else schedule.sorted(self.dropout)
+        return dataclasses.replace(self, mu=mu, dropout=dropout)
 
     def as_numbers(self):
         """Return all but the arrays as floats, for backends that know no other options."""
@@ -156,7 +162,7 @@ class Equation:
             kept=recurrence.kept * padded,
             every=max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide)),
             driven=driven,
-            drops=self.masks is not None,
+            drops=self.dropout is not None,
         )  # fmt: skip
 
     def kept_shapes(self, batch, time, units, keeps=True):
@@ -237,18 +243,61 @@ def own_shapes(padded, equation, count, shape):
     ]
 
 
-def sample_lengths(lengths, batch, time):
-    if lengths is None or len(lengths) == 0:
-        lengths = np.full(batch, time)
-    return np.ascontiguousarray(lengths, np.int64)
+@dataclass(frozen=True)
+class Schedule:
+    """When each sample takes its steps. Samples are in the order in which they end, last first.
 
+    Attributes:
+        order: int array `(batch,)`, which of the given samples each one is.
+        active: bool array `(batch * time,)`, whether a sample takes a step.
+        spans: bool array `(batch, time)`, whether a step lies between its first and its last.
+        changes: bool, whether the order is another one than that given.
+    """
 
-def groups(samples, most):
-    """Return a thread's samples as groups of alike size, `(first, size)`."""
-    first, last = samples
-    count = -(-(last - first) // most)
-    cuts = [first + (last - first) * i // count for i in range(count + 1)]
-    return [(a, b - a) for a, b in itertools.pairwise(cuts)]
+    order: np.ndarray
+    active: np.ndarray
+    spans: np.ndarray
+    changes: bool
+
+    @classmethod
+    def of_mask(cls, mask, batch, time):
+        """Return the schedule of a mask `(batch, time)`; None or empty where there is none."""
+        order = np.arange(batch)
+        if mask is None or mask.size == 0:
+            active = np.ones((batch, time), bool)
+            return cls(order, active.reshape(-1), active, False)
+        mask = mask.astype(bool)
+        begin, end = mask.argmax(1), time - mask[:, ::-1].argmax(1)
+        end[~mask.any(1)] = 0
+        order, t = np.lexsort((begin, -end)), np.arange(time)
+        spans = (begin[order, None] <= t) & (t < end[order, None])
+        return cls(order, mask[order].reshape(-1), spans, True)
+
+    def sorted(self, array):
+        """Return an array whose rows are the samples as given, in this order."""
+        return array[self.order] if self.changes else array
+
+    def as_given(self, array):
+        """Return an array whose rows are in this order as the samples were given."""
+        if not self.changes:
+            return array
+        given = np.empty_like(array)
+        given[self.order] = array
+        return given
+
+    def groups(self, samples, most):
+        """Return a thread's samples as groups of alike size, `(counts, first, size)`.
+
+        counts: int array `(time,)`, so many of them, from the first on, may take a step.
+        """
+        first, last = samples
+        count = -(-(last - first) // most)
+        cuts = [first + (last - first) * i // count for i in range(count + 1)]
+        numbers = np.arange(1, most + 2)
+        return [
+            ((self.spans[a:b] * numbers[: b - a, None]).max(0), a, b - a)
+            for a, b in itertools.pairwise(cuts)
+        ]
 
 
 def is_drive(W):
@@ -281,7 +330,7 @@ def packed_weights(matrices, biases, equation):
 
 def parts_of(matrices, equation):
     """Return into how many parts each matrix is packed: U, under dropout, gate by gate."""
-    gates = 1 if equation.masks is None else equation.recurrence.gates
+    gates = 1 if equation.dropout is None else equation.recurrence.gates
     return [1, gates, *(1 for _ in matrices[2:])]
 
 
@@ -291,10 +340,10 @@ def packed_parts(matrix, count, axis):
     return parts[0] if count == 1 else np.concatenate(parts)
 
 
-def padded_masks(equation, units):
+def padded_dropout(equation, units):
     """Return the dropout masks of h, or no numbers where there are none."""
-    masks = equation.masks
-    return np.zeros(0, np.float32) if masks is None else flat(by_gate(masks, units))
+    dropout = equation.dropout
+    return np.zeros(0, np.float32) if dropout is None else flat(by_gate(dropout, units))
 
 
 def gradients_of_weights(sums, equation, matrices, units):
@@ -308,7 +357,7 @@ def gradients_of_weights(sums, equation, matrices, units):
     return found
 
 
-def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
+def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
     """Run a cell.
 
     Args:
@@ -319,17 +368,18 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
             memory's own, of what it takes in and of its h.
         states: list of the cell's own states, `(batch, units)`, and the slots that the rule
             has, `(batch, gates * units)`.
-        lengths: int array `(batch,)`, after how many steps each sample ends; None or empty
-            where none ends.
+        mask: array `(batch, time)`, 0 where a sample's states are held; None or empty where
+            none is.
         kept: list of arrays of `kept_shapes` to write to, or None for new ones.
         keeps: bool; False where nothing goes back.
 
     Returns:
-        The list of the final states, and `Kept`, whose h are the outputs, held after a
-        sample's end.
+        The list of the final states, and `Kept`, whose h are the outputs.
     """
     batch, time, features = x.shape
     units, driven = weights[2].shape[0], is_drive(weights[0])
+    schedule = Schedule.of_mask(mask, batch, time)
+    equation = equation.sorted(schedule)
     shape = equation.shape(batch, time, features, units, driven)
     numbers = equation.numbers(time)
     if driven and shape.padded != units:
@@ -338,18 +388,24 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
         outputs, *shapes = equation.kept_shapes(batch, time, units, keeps)
         kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
     kept = Kept(*kept)
-    padded = padded_states(states, equation, shape)
+    padded = padded_states(list(map(schedule.sorted, states)), equation, shape)
     if shape.memories:
         kept.c[0] = padded.c
-    lengths = sample_lengths(lengths, batch, time)
     weights = packed_weights(*padded_weights(weights, equation, shape), equation)
-    inputs = Inputs(flat(x), weights, numbers, lengths, padded_masks(equation, units))
+    inputs = Inputs(
+        flat(x),
+        weights,
+        numbers,
+        schedule.active,
+        schedule.order,
+        padded_dropout(equation, units),
+    )
     flat_states, flat_kept = States(*map(flat, padded)), Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
-        for first, rows in groups(samples, SAMPLES[numbers.kind]):
+        for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
             equation.recurrence.loops.forward(
-                inputs, flat_states, flat_kept, keeps, shape, first, rows
+                inputs, flat_states, flat_kept, keeps, shape, counts, first, rows
             )
 
     if batch:
@@ -357,24 +413,25 @@ def forward(equation, x, weights, states, lengths=None, kept=None, keeps=True):
     if shape.memories:
         # A copy: what a caller does to his state must not reach what is kept.
         padded = padded._replace(c=kept.c[-1].copy())
-    return own_shapes(padded, equation, len(states), shape), kept
+    finals = own_shapes(padded, equation, len(states), shape)
+    return list(map(schedule.as_given, finals)), kept
 
 
-def infer(equation, x, weights, states, lengths, outputs):
+def infer(equation, x, weights, states, mask, outputs):
     """Run a cell, write h at all times to `outputs`, and return the final states."""
     batch, time, units = outputs.shape
     _, *shapes = equation.kept_shapes(batch, time, units, keeps=False)
     kept = [outputs, *map(workspace, shapes)]
-    return forward(equation, x, weights, states, lengths, kept, keeps=False)[0]
+    return forward(equation, x, weights, states, mask, kept, keeps=False)[0]
 
 
 def backward(
-    equation, x, weights, states, lengths, kept, d_outputs, d_finals, wants_dx=True, dx=None
+    equation, x, weights, states, mask, kept, d_outputs, d_finals, wants_dx=True, dx=None
 ):
     """Go back.
 
     Args:
-        equation, x, weights, states, lengths: as of `forward`, and `kept` what it returned.
+        equation, x, weights, states, mask: as of `forward`, and `kept` what it returned.
         d_outputs: float32 array `(batch, time, units)` or None.
         d_finals: list of the gradients of the final states, each an array or None.
         wants_dx: bool, whether the gradient of x is wanted.
@@ -385,6 +442,8 @@ def backward(
     """
     batch, time, features = x.shape
     units, driven = weights[2].shape[0], is_drive(weights[0])
+    schedule = Schedule.of_mask(mask, batch, time)
+    equation = equation.sorted(schedule)
     shape = equation.shape(batch, time, features, units, driven)
     numbers, result = equation.numbers(time), dx
     if driven:
@@ -397,13 +456,15 @@ def backward(
         for m, parts in zip(matrices, parts_of(matrices, equation))
     )
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]
-    d_states = padded_states(given, equation, shape)
+    d_states = padded_states(list(map(schedule.sorted, given)), equation, shape)
     if dx is None:
         dx = np.empty(x.shape if wants_dx else 0, np.float32)
     packed_matrices = packed_weights(matrices, biases, equation)
-    lengths, masks = sample_lengths(lengths, batch, time), padded_masks(equation, units)
-    inputs = Inputs(flat(x), packed_matrices, numbers, lengths, masks)
-    h_first = flat(padded_columns(states[0], shape.padded))
+    inputs = Inputs(
+        flat(x), packed_matrices, numbers, schedule.active, schedule.order,
+        padded_dropout(equation, units),
+    )  # fmt: skip
+    h_first = flat(padded_columns(schedule.sorted(states[0]), shape.padded))
     saved = Saved(h_first, Kept(*map(flat, kept)), transposed)
     sizes = [array.size for pair in zip(matrices, biases) for array in pair]
 
@@ -417,10 +478,10 @@ def backward(
             wants_x=wants_dx,
             weights=sums,
         )
-        for first, rows in groups(samples, SAMPLES[numbers.kind]):
+        for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
             equation.recurrence.loops.backward(
-                inputs, saved, gradients, shape, first, rows, ring
+                inputs, saved, gradients, shape, counts, first, rows, ring
             )
         return sums
 
@@ -429,6 +490,7 @@ def backward(
     sums = [sum(part[1:], part[0]) for part in zip(*parts)]
     d_weights = gradients_of_weights(sums, equation, matrices, units)
     d_states = own_shapes(d_states, equation, len(states), shape)
+    d_states = list(map(schedule.as_given, d_states))
     if driven and wants_dx:
         dx = from_gates(dx, units)
         if result is not None:

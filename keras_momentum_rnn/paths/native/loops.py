@@ -11,6 +11,7 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
+    hold_back,
     keep_slots,
     new_scratch,
     project,
@@ -32,7 +33,7 @@ from keras_momentum_rnn.paths.native.simd import clear, copy, copy_ragged
 
 
 @njit(nogil=True, cache=True)
-def forward(inputs, states, kept, keeps, shape, first, rows):
+def forward(inputs, states, kept, keeps, shape, counts, first, rows):
     """Run `rows` samples from sample `first` on.
 
     Args:
@@ -41,68 +42,73 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
         kept: `Kept`, written.
         keeps: bool; False where nothing goes back. Then gates and c are kept of one step.
         shape: `Shape`.
+        counts: int array `(time,)`: of these samples, the first so many may take a step.
     """
     cell, batch, padded, wide = shape.cell, shape.batch, shape.padded, shape.wide
-    numbers, lengths = inputs.numbers, inputs.lengths
+    numbers, active, order = inputs.numbers, inputs.active, inputs.order
     U, side, h_all = inputs.weights.U, inputs.weights.side, states.h
     u, y = np.empty(rows * wide, np.float32), np.empty(rows * wide, np.float32)
     product = y if cell == GRU else u
-    masks, dropped = inputs.masks, np.zeros(rows * padded, np.float32)
+    dropout, dropped = inputs.dropout, np.zeros(rows * padded, np.float32)
+    row = np.empty(rows * shape.features, np.float32)
     for t in range(shape.time):
-        step, before, after = Step(t, first, rows, 0, 0), 0, 0
+        step, before, after = Step(t, first, counts[t], 0, 0, 0), 0, 0
         if keeps:
             before, after = t, t + 1
-            keep_slots(kept, states, numbers, shape, step)
-        project(u, 0, inputs, shape, step)
-        for r in range(rows):
-            if t < lengths[first + r]:
+            keep_slots(kept, states, numbers, shape, t, first, rows)
+        project(u, 0, row, inputs, shape, step)
+        for r in range(step.rows):
+            if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             before_product(cell, u, y, r * wide, side, wide)
-        add_recurrent_product(product, h_all, U, masks, dropped, shape, step)
+        add_recurrent_product(product, h_all, U, dropout, dropped, shape, step)
         for r in range(rows):
             sample = first + r
             h, at = sample * padded, (before * batch + sample) * shape.kept
             c, c_new = (before * batch + sample) * padded, (after * batch + sample) * padded
-            if t < lengths[sample]:
+            if active[sample * shape.time + t]:
                 cell_row(
                     cell, u, y, r * wide, side, kept.gates, at, kept.c, c, c_new,
                     h_all, h, padded,
                 )  # fmt: skip
             elif cell == LSTM:
                 copy(kept.c, c_new, kept.c, c, padded)
-            output = (sample * shape.time + t) * shape.units
+            output = (order[sample] * shape.time + t) * shape.units
             copy_ragged(kept.h, output, h_all, h, shape.units)
 
 
 @njit(nogil=True, cache=True)
-def backward(inputs, saved, gradients, shape, first, rows, ring):
+def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
     """Go back over what `forward` did, for the same samples.
 
     Args:
         inputs, saved, gradients: `Inputs`, `Saved` and `Gradients`.
-        shape: `Shape`.
+        shape, counts: as of `forward`.
         ring: int, so many steps are gathered before they are multiplied.
     """
     cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
-    x, numbers, lengths = inputs.x, inputs.numbers, inputs.lengths
-    h_first, kept, masks = saved.h_first, saved.kept, inputs.masks
+    x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
+    h_first, kept, dropout = saved.h_first, saved.kept, inputs.dropout
     states, side = gradients.states, gradients.weights.side
     apart = numbers.kind != NONE or cell == GRU
     scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     d_drive = rings.du if cell == GRU else rings.dy
+    now = after = rows_after = 0
     for t in range(time - 1, -1, -1):
-        slot = (time - 1 - t) % ring
-        step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
-        rule_again(again, inputs, kept, shape, step)
-        gradient_of_h(scratch, masks, saved, gradients, shape, step)
-        for r in range(rows):
+        # One more step for those whose first step was the one after.
+        count = max(counts[t], counts[min(t + 1, time - 1)])
+        step = Step(t, first, count, now, after, rows_after)
+        rule_again(scratch, inputs, kept, counts, shape, t, first, rows)
+        gradient_of_h(scratch, inputs, saved, gradients, shape, step)
+        hold_back(gradients, order, shape, t, first + count, first + rows)
+        for r in range(count):
             sample, n = first + r, step.now + r
             i, state = n * row, sample * padded
-            gather(rings, n, x, h_first, kept.h, sample, t, shape)
-            ended = t >= lengths[sample]
-            carried[r] = ended or cell == GRU
-            if ended:
+            gather(rings, n, x, h_first, kept.h, order, sample, t, shape)
+            held = not active[sample * time + t]
+            carried[r] = held or cell == GRU
+            if held:
                 copy(states.h, state, dh, r * padded, padded)
                 clear(rings.dy, i, shape.wide)
                 clear(rings.du, i, shape.wide)
@@ -114,10 +120,11 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             )  # fmt: skip
             rule_row_back(d_drive, rings.du, again, r, numbers, states, shape, step)
         if gradients.wants_x:
-            gradient_of_x(scratch, saved, gradients, shape, step)
-        if slot == ring - 1 or t == 0:
-            count = (slot + 1) * rows
-            sums, has_side = gradients.weights, cell != MODRELU
-            add_gradients(sums, scratch, masks, count, shape, first, rows, has_side)
-    last = (time - 1) % ring * rows
-    gradient_of_first_h(scratch, masks, saved, gradients, shape, first, rows, last)
+            gradient_of_x(scratch, order, saved, gradients, shape, step)
+        after, rows_after, now = now, count, now + count
+        if now + rows > ring * rows or t == 0:
+            add_gradients(gradients.weights, scratch, dropout, now, shape, cell != MODRELU)
+            now = 0
+    gradient_of_first_h(
+        scratch, dropout, saved, gradients, shape, first, rows, after, rows_after
+    )  # fmt: skip

@@ -9,7 +9,6 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.paths.filtered import filters_drive
-from keras_momentum_rnn.paths.masks import at, compacted, spread_out
 from keras_momentum_rnn.paths.native.kernel import Equation
 from keras_momentum_rnn.paths.steps import scan_steps
 
@@ -26,18 +25,18 @@ class Problem:
         equation: a `kernel.Equation` without its mu.
         mu: float32 tensor `(1 or batch, time)`, or `(1, 1)` where it is one number, then an
             array where it can be.
-        masks: float32 tensor `(batch, gates * units)`, the dropout masks of h, or None.
+        dropout: float32 tensor `(batch, gates * units)`, the dropout masks of h, or None.
         counters: list of a counting rule's counter at the first step.
-        lengths: int tensor `(batch,)`, after how many steps each sample ends, or None.
+        mask: bool tensor `(batch, time)` or None. Where it is False every state is held.
         training: bool; where it is False, nothing is kept for a way back.
     """
 
     cell: object
     equation: Equation
     mu: object
-    masks: object
+    dropout: object
     counters: list
-    lengths: object
+    mask: object
     training: bool
 
     def run_steps(self, *inputs):
@@ -47,7 +46,7 @@ class Problem:
         rule was filtered before, x is the drive and the states are the cell's own.
         """
         x, (W, b, *weights), states = self.equation.divided(inputs)
-        with self.cell.recurrent_masks_given(self.masks):
+        with self.cell.recurrent_masks_given(self.dropout):
             if filters_drive(self.cell.rule):
                 step = self.cell.recurrence(weights=weights)
             else:
@@ -55,11 +54,7 @@ class Problem:
         u = x @ W if W.shape[0] else x
         if b is not None:
             u = u + b
-        mask = None
-        if self.lengths is not None:
-            time = ops.arange(ops.shape(x)[1], dtype="int32")
-            mask = time < ops.expand_dims(self.lengths, 1)
-        outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=mask)
+        outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=self.mask)
         return outputs, finals[: len(states)]
 
 
@@ -80,9 +75,6 @@ def run_native(cell, sequence, plan):
     by_gate = isinstance(dropped, list)
     if dropped is not None and not by_gate:
         x = x * ops.expand_dims(dropped, 1)
-    steps = ops.shape(x)[1]
-    if mask is not None:
-        x, steps = compacted(x, mask)
     states, counters, slots = sequence.states, [], []
     weights = [cell.kernel, cell.input_bias, *cell.recurrent_weights(training)]
     weights = [None if w is None else ops.convert_to_tensor(w) for w in weights]
@@ -91,24 +83,25 @@ def run_native(cell, sequence, plan):
         weights[:2] = ops.zeros((0, cell.drive_width), dtype=x.dtype), None
     if filters_drive(rule):
         states, (first,) = cell.split(states)
-        x = filtered_drive(cell, x, first)
-        slots = [x[:, -1] if mask is None else at(x, steps, first)]
+        x, slots = filtered_drive(cell, x, first, mask)
     elif rule.linear:
         own, (v, *counters) = cell.split(states)
         states = [*own, v]
-    lengths = None if mask is None else steps[:, 0]
-    equation, mu = equation_and_mu(cell, x, counters)
-    masks = recurrent_masks(cell, training)
-    problem = Problem(cell, equation, mu, masks, counters, lengths, training)
+    equation, mu = equation_and_mu(cell, x, counters, mask)
+    dropout = recurrent_masks(cell, training)
+    problem = Problem(cell, equation, mu, dropout, counters, mask, training)
     outputs, finals = run_cell(problem, x, weights, states)
     if counters:
+        steps = (
+            ops.shape(x)[1]
+            if mask is None
+            else ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
+        )
         steps = ops.cast(steps, counters[0].dtype)
         counters = [cell.rule.advance_counter(t, steps) for t in counters]
     if not sequence.all_outputs:
         # A copy: what a caller does to the state must not reach the output.
         outputs = ops.expand_dims(ops.copy(finals[0]), 1)
-    elif mask is not None:
-        outputs = spread_out(outputs, sequence.states[0], mask)
     return outputs, [*finals, *slots, *counters]
 
 
@@ -131,15 +124,14 @@ def recurrent_masks(cell, training):
     return ops.cast(ops.concatenate(masks, axis=-1), "float32")
 
 
-def filtered_drive(cell, u, first):
-    """Return the drive of all times of a rule that is filtered before the loop."""
+def filtered_drive(cell, u, first, mask):
+    """Return the drive of all times of a rule that is filtered before the loop, and its end."""
     mu, s = (ops.convert_to_tensor(n, dtype=u.dtype) for n in cell.rule.coefficients(None))
     # Of few numbers in the CPU cache, steps are faster than the filter in chunks.
-    drive, _ = scan_steps(lambda u, v: [mu * v[0] + u], s * u, [first])
-    return drive
+    return scan_steps(lambda u, v: [mu * v[0] + u], s * u, [first], mask=mask)
 
 
-def equation_and_mu(cell, x, counters):
+def equation_and_mu(cell, x, counters, mask):
     """Return a `kernel.Equation` and mu at each step, `(1 or batch, time)`."""
     name, rule = cell.recurrence_name, cell.rule
     if rule.scaled:
@@ -152,7 +144,10 @@ def equation_and_mu(cell, x, counters):
     if not counters:
         mu, gain = rule.coefficients(None)
         return Equation(name, "linear", gain), row_of(mu)
-    time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
+    if mask is None:
+        time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="float32"), 0)
+    else:  # a masked step does not count
+        time = ops.cumsum(ops.cast(mask, "float32"), axis=1) - 1
     mu, gain = rule.coefficients(*(t + time for t in counters))
     return Equation(name, "linear", gain), mu * ops.ones_like(time)
 

@@ -14,9 +14,8 @@ def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
     present = [w is not None for w in weights]
     batch, time = x.shape[0], x.shape[1]
-    lengths = problem.lengths
-    lengths = tf.zeros((0,), "int32") if lengths is None else tf.cast(lengths, "int32")
-    masks = tf.zeros((0,)) if problem.masks is None else problem.masks
+    mask = tf.zeros((0,), "bool") if problem.mask is None else problem.mask
+    dropout = tf.zeros((0,)) if problem.dropout is None else problem.dropout
     equation = problem.equation
 
     def unpacked(inputs):
@@ -25,29 +24,29 @@ def run_cell(problem, x, weights, states):
         weights = [next(given) if there else None for there in present]
         return x, weights, list(given)
 
-    def inference_on_arrays(mu, lengths, *inputs):
+    def inference_on_arrays(mu, mask, *inputs):
         x, weights, states = unpacked(inputs)
         outputs = aligned((*x.shape[:2], states[0].shape[1]))
         now = equation.with_arrays(mu, None)
-        finals = kernel.infer(now, x, weights, states, lengths, outputs)
+        finals = kernel.infer(now, x, weights, states, mask, outputs)
         return [outputs, *map(np.ascontiguousarray, finals)]
 
-    def forward_on_arrays(mu, masks, lengths, *inputs):
+    def forward_on_arrays(mu, dropout, mask, *inputs):
         x, weights, states = unpacked(inputs)
         shapes = equation.kept_shapes(*x.shape[:2], weights[2].shape[0])
         finals, kept = kernel.forward(
-            equation.with_arrays(mu, masks), x, weights, states, lengths,
+            equation.with_arrays(mu, dropout), x, weights, states, mask,
             [aligned(shape) for shape in shapes],
         )  # fmt: skip
         return [kept.h, *map(np.ascontiguousarray, finals), *kept[1:]]
 
-    def backward_on_arrays(mu, masks, lengths, count, *arrays):
+    def backward_on_arrays(mu, dropout, mask, count, *arrays):
         inputs, kept, d_results = (
             arrays[:count], arrays[count : count + KEPT], arrays[count + KEPT :]
         )  # fmt: skip
         x, weights, states = unpacked(inputs)
         dx, d_weights, d_states = kernel.backward(
-            equation.with_arrays(mu, masks), x, weights, states, lengths,
+            equation.with_arrays(mu, dropout), x, weights, states, mask,
             kernel.Kept(*kept), d_results[0], list(d_results[1:]), dx=aligned(x.shape),
         )  # fmt: skip
         d_weights = [d for d, there in zip(d_weights, present) if there]
@@ -67,7 +66,7 @@ def run_cell(problem, x, weights, states):
     @tf.custom_gradient
     def native_inference(*inputs):
         count = 1 + len(states)
-        results = call(inference_on_arrays, count, problem.mu, lengths, *inputs)
+        results = call(inference_on_arrays, count, problem.mu, mask, *inputs)
 
         def backward(*d_results):
             with tf.GradientTape() as tape:
@@ -80,7 +79,7 @@ def run_cell(problem, x, weights, states):
     @tf.custom_gradient
     def native_cell(*inputs):
         count = 1 + len(states)
-        arrays = problem.mu, masks, lengths
+        arrays = problem.mu, dropout, mask
         results = call(forward_on_arrays, count + KEPT - 1, *arrays, *inputs)
         results, kept = with_shapes(results[:count]), results[count:]
 
@@ -94,10 +93,10 @@ def run_cell(problem, x, weights, states):
         count = 1 + sum(present) + len(states)
         inputs, d_results = arrays[:count], arrays[count + KEPT :]
         d_inputs = call(
-            lambda mu, masks, lengths, *arrays: backward_on_arrays(
-                mu, masks, lengths, count, *arrays
+            lambda mu, dropout, mask, *arrays: backward_on_arrays(
+                mu, dropout, mask, count, *arrays
             ),
-            count, problem.mu, masks, lengths, *arrays,
+            count, problem.mu, dropout, mask, *arrays,
         )  # fmt: skip
         for d, i in zip(d_inputs, inputs):
             d.set_shape(i.shape)

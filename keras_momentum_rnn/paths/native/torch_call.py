@@ -22,8 +22,8 @@ def run_cell(problem, x, weights, states):
         ]
         inputs = x, *weights, *states
         mu, keeps = torch.as_tensor(problem.mu), torch.is_grad_enabled()
-        numbers, masks = problem.equation.as_numbers(), problem.masks
-        outputs, *results = native(numbers, mu, masks, problem.lengths, keeps, inputs)
+        numbers, dropout = problem.equation.as_numbers(), problem.dropout
+        outputs, *results = native(numbers, mu, dropout, problem.mask, keeps, inputs)
         return outputs, results[KEPT - 1 :]
     inputs = x, *weights, *states
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
@@ -39,9 +39,9 @@ def array(tensor):
 
 def forward(problem, inputs, keeps):
     """Return the `Equation`, `Kept`, h at all times and the final states, all of tensors."""
-    equation = problem.equation.with_arrays(array(problem.mu), array(problem.masks))
+    equation = problem.equation.with_arrays(array(problem.mu), array(problem.dropout))
     arrays = equation.divided(list(map(array, inputs)))
-    finals, kept = kernel.forward(equation, *arrays, array(problem.lengths), keeps=keeps)
+    finals, kept = kernel.forward(equation, *arrays, array(problem.mask), keeps=keeps)
     kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
     return equation, kept, kept[0], finals
 
@@ -52,7 +52,7 @@ class NativeCell(torch.autograd.Function):
     @staticmethod
     def forward(ctx, problem, *inputs):
         ctx.equation, kept, outputs, finals = forward(problem, inputs, keeps=True)
-        ctx.problem, ctx.lengths = problem, array(problem.lengths)
+        ctx.problem, ctx.mask = problem, array(problem.mask)
         ctx.save_for_backward(*kept, *inputs)
         ctx.set_materialize_grads(False)
         return outputs, *finals
@@ -72,7 +72,7 @@ class NativeCell(torch.autograd.Function):
         d_outputs, *d_finals = map(array, d_results)
         arrays = ctx.equation.divided(list(map(array, inputs)))
         dx, d_weights, d_states = kernel.backward(
-            ctx.equation, *arrays, ctx.lengths, kernel.Kept(*map(array, kept)),
+            ctx.equation, *arrays, ctx.mask, kernel.Kept(*map(array, kept)),
             d_outputs, d_finals, wants_dx=ctx.needs_input_grad[1],
         )  # fmt: skip
         gradients = zip([dx, *d_weights, *d_states], ctx.needs_input_grad[1:])
@@ -126,20 +126,20 @@ def gradients_by_autograd(function, inputs, d_results):
 def native(
     numbers: Sequence[float],
     mu: Tensor,
-    masks: Optional[Tensor],  # noqa: UP045
-    lengths: Optional[Tensor],  # noqa: UP045
+    dropout: Optional[Tensor],  # noqa: UP045
+    mask: Optional[Tensor],  # noqa: UP045
     keeps: bool,
     inputs: Sequence[Tensor],
 ) -> list[Tensor]:
     """Return `Kept` and the final states. `numbers`: of `Equation.as_numbers`."""
-    equation = kernel.Equation.of_numbers(numbers).with_arrays(array(mu), array(masks))
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(array(mu), array(dropout))
     arrays = equation.divided(list(map(array, inputs)))
-    finals, kept = kernel.forward(equation, *arrays, array(lengths), keeps=keeps)
+    finals, kept = kernel.forward(equation, *arrays, array(mask), keeps=keeps)
     return [torch.from_numpy(a) for a in (*kept, *finals)]
 
 
 @native.register_fake
-def shapes_of_native(numbers, mu, masks, lengths, keeps, inputs):
+def shapes_of_native(numbers, mu, dropout, mask, keeps, inputs):
     equation = kernel.Equation.of_numbers(numbers)
     x, _, states = equation.divided(inputs)
     shapes = equation.kept_shapes(*x.shape[:2], states[0].shape[1], keeps)
@@ -150,31 +150,31 @@ def shapes_of_native(numbers, mu, masks, lengths, keeps, inputs):
 def native_back(
     numbers: Sequence[float],
     mu: Tensor,
-    masks: Optional[Tensor],  # noqa: UP045
-    lengths: Optional[Tensor],  # noqa: UP045
+    dropout: Optional[Tensor],  # noqa: UP045
+    mask: Optional[Tensor],  # noqa: UP045
     inputs: Sequence[Tensor],
     kept: Sequence[Tensor],
     d_results: Sequence[Tensor],
 ) -> list[Tensor]:
     """Return the gradients of the inputs."""
-    equation = kernel.Equation.of_numbers(numbers).with_arrays(array(mu), array(masks))
+    equation = kernel.Equation.of_numbers(numbers).with_arrays(array(mu), array(dropout))
     arrays = equation.divided(list(map(array, inputs)))
     d_outputs, *d_finals = map(array, d_results)
     dx, d_weights, d_states = kernel.backward(
-        equation, *arrays, array(lengths), kernel.Kept(*map(array, kept)), d_outputs, d_finals
+        equation, *arrays, array(mask), kernel.Kept(*map(array, kept)), d_outputs, d_finals
     )
     return [torch.from_numpy(d) for d in (dx, *d_weights, *d_states)]
 
 
 @native_back.register_fake
-def shapes_of_native_back(numbers, mu, masks, lengths, inputs, kept, d_results):
+def shapes_of_native_back(numbers, mu, dropout, mask, inputs, kept, d_results):
     # In rows, however the input lies in memory.
     return [given.new_empty(given.shape) for given in inputs]
 
 
 def keep_for_native_back(ctx, inputs, output):
-    ctx.numbers, mu, masks, lengths, _, tensors = inputs
-    ctx.save_for_backward(mu, masks, lengths, *output[:KEPT], *tensors)
+    ctx.numbers, mu, dropout, mask, _, tensors = inputs
+    ctx.save_for_backward(mu, dropout, mask, *output[:KEPT], *tensors)
 
 
 def gradient_of_native(ctx, d_results):
