@@ -141,7 +141,7 @@ def lengths(results):
             cells = []
             for backend, others in columns.items():
                 row = found[backend][model][mean]
-                medians = {name: f"{ratio['median']:.2f}" for name, ratio in row["ratio"].items()}
+                medians = {name: f"{r['median']:.2f}" for name, r in row["ratio"].items()}
                 cells += [f"{row['ours']:.0f}", *(medians.get(name, "") for name in others)]
             rows.append([model, mean, *cells])
     titles = [

@@ -264,7 +264,7 @@ class Schedule:
         """Return the schedule of a mask `(batch, time)`; None or empty where there is none."""
         order = np.arange(batch)
         if mask is None or mask.size == 0:
-            active = np.ones((batch, time), bool)
+            active = np.full((batch, time), True)
             return cls(order, active.reshape(-1), active, False)
         mask = mask.astype(bool)
         begin, end = mask.argmax(1), time - mask[:, ::-1].argmax(1)
