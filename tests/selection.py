@@ -146,7 +146,7 @@ test_examples.py
     torch     *
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
-    slow      a_file_predicts_the_same_but_for_the_limits
+    slow      a_file_predicts_the_same
     slow      the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded
 test_fuzz.py
     compiled  drawn_programs_equal_their_steps
@@ -176,7 +176,6 @@ test_hessian_free_refusals.py
     torch     *
 test_initializers.py
     quick     initializers_follow_keras
-    quick     a_seed_is_in_the_config_as_it_was_given
     torch     *
 test_learned_momentum.py
     quick     every_path_equals_the_steps[*-LSTM-unit-slots]

@@ -46,17 +46,12 @@ def chosen_sizes(kind, form):
     if form == "stateful":
         return ("static",) if kind in ("tf_saved_model", "onnx") else ()
     # From PyTorch, LiteRT has no open sizes.
-    return ("batch and time", "static") if kind == "litert" else ("batch and time",)
+    return ("static",) if (kind, BACKEND) == ("litert", "torch") else ("batch and time",)
 
 
 @pytest.mark.parametrize("cell", representatives())
-def test_a_file_predicts_the_same_but_for_the_limits(cell, tmp_path):
-    outcome = exports.tried(cell, tmp_path)
-    if cell.layer == "LSTM":
-        # Where a limit is named, it is one of Keras, too.
-        assert not exports.is_limit(cell) or outcome["result"] != "equal"
-    else:
-        assert (outcome["result"] == "equal") != exports.is_limit(cell), outcome
+def test_a_file_predicts_the_same(cell, tmp_path):
+    exports.assert_predicts_the_same(cell, tmp_path)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="others do not export what `predict` runs")
