@@ -293,15 +293,6 @@ test_plan.py
     torch     every_call_has_one_plan_that_serves_it
     torch     each_condition_alone_keeps_a_kernel_away
 test_properties.py
-    quick     a_sequence_may_be_split_anywhere[SRLSTM-3-holes-auto]
-    quick     a_sequence_may_be_split_anywhere[NestedLSTM-3-holes-auto]
-    compiled  a_sequence_may_be_split_anywhere[*-3-holes-auto]  1/3
-    torch     a_sequence_may_be_split_anywhere[*-3-holes-False]
-    torch     a_sequence_may_be_split_anywhere[*-6-dead_row-auto]
-    once      a_sequence_may_be_split_anywhere  1/4
-    quick     samples_of_a_batch_do_not_meet[SRLSTM-dead_row]
-    compiled  samples_of_a_batch_do_not_meet[*-dead_row]  1/3
-    torch     samples_of_a_batch_do_not_meet
     compiled  a_memory_with_dropout_trains
     quick     the_velocity_past_a_samples_end_is_silent[MomentumGRU]
     compiled  the_velocity_past_a_samples_end_is_silent
@@ -369,7 +360,6 @@ test_types.py
 test_wrappers.py
     quick     *[*SRLSTM]
     quick     stateful_*[*MCRM-momentum]
-    quick     masked_sample_*[*MCRM-momentum]
     compiled  *[*MCRM-momentum]
     compiled  *[*AdamLSTM]  1/2
     compiled  *[*MomentumDTRIV]  1/4
