@@ -1,7 +1,7 @@
 """What the benchmarks share: models to train, ours and others', and their time.
 
-A model is named by its label: a layer of ours ("AdamLSTM"), of Keras ("keras.layers.LSTM"), of
-PyTorch ("torch.nn.LSTM", in a plain training loop), or "keras.layers.RNN(LSTMCell)".
+A model is named by its label: a layer of ours ("AdamLSTM"), of Keras ("keras.layers.LSTM"), or
+"keras.layers.RNN(LSTMCell)".
 """
 
 import time
@@ -30,31 +30,9 @@ class Keras:
     def predict(self):
         self.model.predict_on_batch(self.x)
 
-
-class Torch:
-    """A PyTorch module that returns h at all times, in a plain training loop on the CPU."""
-
-    def __init__(self, layer, units, x, y):
-        import torch
-
-        self.torch, self.layer = torch, layer
-        self.head = torch.nn.Linear(units, 1)
-        self.x, self.y = torch.tensor(x), torch.tensor(y)
-        weights = [*layer.parameters(), *self.head.parameters()]
-        self.optimizer = torch.optim.SGD(weights, lr=0.01)
-
-    def train(self):
-        self.optimizer.zero_grad()
-        h, _ = self.layer(self.x)
-        loss = self.torch.mean((self.head(h[:, -1]) - self.y) ** 2)
-        loss.backward()
-        self.optimizer.step()
-        loss.item()
-
-    def predict(self):
-        with self.torch.no_grad():
-            h, _ = self.layer(self.x)
-            self.head(h[:, -1]).numpy()
+    def call(self):
+        """Call the layer alone, eagerly."""
+        self.model.layers[0](keras.ops.convert_to_tensor(self.x))
 
 
 def contestant(label, case):
@@ -64,10 +42,6 @@ def contestant(label, case):
     x = rng.standard_normal((batch, steps, features)).astype("float32")
     y = rng.standard_normal((batch, 1)).astype("float32")
     kind = label.rpartition(".")[2]
-    if label.startswith("torch.nn."):
-        import torch
-
-        return Torch(getattr(torch.nn, kind)(features, units, batch_first=True), units, x, y)
     if label == "keras.layers.RNN(LSTMCell)":
         return Keras(keras.layers.RNN(keras.layers.LSTMCell(units)), x, y)
     if label.startswith("keras.layers."):

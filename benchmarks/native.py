@@ -2,11 +2,11 @@
 
     KERAS_BACKEND=jax python benchmarks/native.py
 
-All run in turn in one process: the baseline (the layer of Keras, on PyTorch that of
-torch.nn in a plain loop), the layer on the path that it takes without the kernel, and on the
-kernel. Results join benchmarks/results/native.json, by backend (and what differs from the
-usual: a processor without AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says
-so), case and layer:
+All run in turn in one process: the baseline (the layer of Keras; on PyTorch `torch.nn.LSTM`,
+`GRU` or `RNN` in a Keras layer, as our plain layers take them without the kernel), the layer on
+the path that it takes without the kernel, and on the kernel. Results join
+benchmarks/results/native.json, by backend (and what differs from the usual: a processor without
+AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says so), case and layer:
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
@@ -54,21 +54,23 @@ OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "
 NESTED = ("MCRM", "NestedLSTM")
 # The plain layers by the ends of names, and how many times as wide as h their drive is.
 KINDS = {
-    "MCRM": ("LSTM", "LSTM", 4),
-    "LSTM": ("LSTM", "LSTM", 4),
-    "GRU": ("GRU", "GRU", 3),
-    "RNN": ("SimpleRNN", "RNN", 1),
-    "DTRIV": ("SimpleRNN", "RNN", 1),
+    "MCRM": ("LSTM", 4),
+    "LSTM": ("LSTM", 4),
+    "GRU": ("GRU", 3),
+    "RNN": ("SimpleRNN", 1),
+    "DTRIV": ("SimpleRNN", 1),
 }
 THREE = ("LSTM", "MomentumLSTM", "AdamLSTM")
 CASES = {
     "main": ((64, 128, 32, 128), 15, ("LSTM", *LSTMS, *OTHERS, *NESTED)),
-    "pmnist-128": ((128, 784, 1, 128), 5, ("MomentumLSTM", "AdamLSTM")),
+    "pmnist-128": ((128, 784, 1, 128), 5, THREE),
     "small": ((8, 256, 8, 64), 25, THREE),
     "wide": ((32, 64, 64, 512), 7, THREE),
     "predict": ((64, 128, 32, 128), 15, THREE),
     "predict one": ((1, 128, 32, 128), 50, THREE),
     "predict wide": ((32, 64, 64, 512), 7, THREE),
+    # One step of a stream, called as it is: beside Keras's LSTM on PyTorch, too.
+    "call one step": ((1, 1, 8, 16), 200, THREE),
     # The adding problem of Mohamed and Claudel (2018): MCRM has 85 units, NestedLSTM 77.
     "adding": ((32, 200, 2, 153), 15, NESTED),
 }
@@ -104,7 +106,8 @@ def main():
     results = read_results(RESULTS, {})
     for case_name in options.cases:
         case, rounds, layers = CASES[case_name]
-        task = case_name.partition(" ")[0] if case_name.startswith("predict") else "train"
+        task = case_name.partition(" ")[0]
+        task = task if task in ("predict", "call") else "train"
         rows = {layer: measured(layer, case, rounds, peak, task) for layer in layers}
         results.setdefault(name, {})[case_name] = {
             "case": dict(zip(SIZES, case)),
@@ -128,15 +131,15 @@ def conditions():
     return ", ".join([keras.config.backend(), *(name for name, met in others.items() if met)])
 
 
-def baseline_of(layer):
+def baseline_of(layer, task):
     """Return the label of the plain layer, and how many times as wide as h its drive is."""
-    of_keras, of_torch, gates = next(k for end, k in KINDS.items() if layer.endswith(end))
-    on_torch = keras.config.backend() == "torch"
-    return f"torch.nn.{of_torch}" if on_torch else f"keras.layers.{of_keras}", gates
+    plain, gates = next(kind for end, kind in KINDS.items() if layer.endswith(end))
+    own = keras.config.backend() == "torch" and task != "call"
+    return plain if own else f"keras.layers.{plain}", gates
 
 
 def measured(layer, case, rounds, peak, task="train"):
-    baseline, gates = baseline_of(layer)
+    baseline, gates = baseline_of(layer, task)
     contestants = [
         Switched(baseline, case, False, task),
         Switched(layer, case, False, task),

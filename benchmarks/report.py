@@ -32,6 +32,7 @@ def tables():
         "models": models(results("models")),
         "native": native(kernel),
         "narrow": narrow(kernel),
+        "lengths": lengths(results("lengths")),
         "speed_in_short": speed_in_short(kernel),
         "streaming": streaming(results("streaming")),
         "quantised": quantised(results("quantised")),
@@ -115,6 +116,20 @@ def narrow(results):
     """Return the table of `native` for a processor without AVX-512."""
     mine = [name for name in results if name.endswith(NARROW)]
     return native({name.removesuffix(NARROW): results[name] for name in mine})
+
+
+def lengths(results):
+    """Return a table of sequences of unequal length and recurrent dropout, of `lengths.py`."""
+    others, rows = ("padded", "masked", "packed"), []
+    for backend, processors in results.items():
+        for processor, models in processors.items():
+            for model, means in models.items():
+                for mean, row in means.items():
+                    ratios = [spread(row["ratio"][o]) if o in row else "" for o in others]
+                    cells = [model, mean, BACKENDS[backend], processor, f"{row['ours']:,.0f}"]
+                    rows.append([*cells, *ratios])
+    head = ["model", "mean length", "backend", "processor", "ours, ms"]
+    return markdown_table([*head, *(f"to {other}" for other in others)], sorted(rows))
 
 
 def speed_in_short(results):

@@ -158,6 +158,7 @@ class Program:
             mock.patch("keras_momentum_rnn.recurrent.current_device", lambda: device),
             mock.patch("keras_momentum_rnn.layers.plain.current_device", lambda: device),
             mock.patch.object(runtime, "thread_count", lambda: self.threads),
+            mock.patch.object(runtime, "SMALL", 0),
             mock.patch.dict(os.environ, {runtime.SWITCH: native}),
         ):
             yield

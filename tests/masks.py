@@ -24,7 +24,7 @@ def dead_row(batch, time):
 
 
 def window(batch, time):
-    """Steps in the middle, none at all of one sample: nobody takes the first or the last ones."""
+    """Steps in the middle, and no step at all of one sample."""
     rng, t = np.random.default_rng(6), np.arange(time)
     begin = rng.integers(time // 4, time // 2 + 1, (batch, 1))
     end = rng.integers(time // 2, time - time // 4 + 1, (batch, 1))

@@ -8,6 +8,7 @@ from masks import MASKS
 from native_layers import compare, pair, pair_of
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.paths.native import runtime
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
@@ -135,8 +136,10 @@ def test_jax_transforms_in_training(name):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
-def test_jax_transforms_in_inference():
+def test_jax_transforms_in_inference(monkeypatch):
     """Run or compiled it is the kernel; each transform and each export takes the steps."""
+    small = runtime.SMALL
+    monkeypatch.setattr(runtime, "SMALL", 0)
     import jax
     from jax import export
 
@@ -168,6 +171,9 @@ def test_jax_transforms_in_inference():
         assert_close(array(one), array(other), 1e-4)
     kernel_of_inference = "keras_momentum_rnn.native.inference"
     assert kernel_of_inference in jax.jit(outputs).lower(x).as_text()
+    monkeypatch.setattr(runtime, "SMALL", small)
+    jax.clear_caches()
+    assert kernel_of_inference not in jax.jit(outputs).lower(x).as_text()
     exported = export.export(jax.jit(outputs))(x)
     assert kernel_of_inference not in exported.mlir_module()
     assert_close(array(exported.call(x)), array(outputs(x)), 1e-5)

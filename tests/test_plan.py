@@ -222,9 +222,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
             "served graph": "graph_loop",
         }
         assert plan.path == loops.get(call.exported, "step")
-    elif call.use_cudnn is False or call.unroll:
-        assert plan.path == "step"
-    elif call.one_step and call.use_cudnn == "auto":
+    elif call.use_cudnn is False or call.unroll or (call.one_step and call.use_cudnn == "auto"):
         assert plan.path == "step"
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]

@@ -4,10 +4,10 @@ Arrays are flat. A width is padded to vectors: `units` numbers to `padded`, and 
 `wide`, gate by gate. Pads are zero in every weight, so they do nothing.
 
 A call of a loop takes some samples, `rows` of them, through time together, so that weights are
-read from the cache. Samples are put in the `order` in which they end, the last first: a call
-runs from its first active step to its last. x and h at all times stay in the order given; all
-else, from states to what is kept, is put in order. Forward, step t writes what the way back
-needs:
+read from the cache. Samples are put in the `order` in which they end, the last first, so that
+at step t the first `counts[t]` of them are all that there is to compute. x and h at all times
+stay in the order given; all else, from states to what is kept, is put in order. Forward, step t
+writes what the way back needs:
 
     kept.h      h after the step, which is the output
     kept.c      c before every step, and after the last
@@ -35,6 +35,9 @@ of dh where a sample has ended.
 
 A ring has room for some steps, the last one first. When it is full, its rows are multiplied at
 once: the gradient of U is the sum of h' dy over them, that of W the sum of x' du.
+
+A sample whose first step is t still has dh, of the h before it, at step t - 1: there it is in
+the count of the way back, but held.
 """
 
 from typing import NamedTuple
@@ -70,7 +73,6 @@ class Shape(NamedTuple):
     inner: the width of the drive of a nested memory, or 0.
     kept: the width of `Kept.gates`.
     every: before so many steps v and m of a scaled rule are kept.
-    begin, end: the steps of these samples; before and after, their states are held.
     driven: bool, whether x is u itself, padded gate by gate. Then W does nothing.
     drops: bool, whether dropout acts on h. Then U is packed gate by gate.
     """
@@ -86,8 +88,6 @@ class Shape(NamedTuple):
     inner: int
     kept: int
     every: int
-    begin: int
-    end: int
     driven: bool
     drops: bool
 
@@ -197,9 +197,10 @@ class Gradients(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step t of the samples from `first` on.
+    """A step t of `rows` samples from `first` on.
 
-    now, after: where their rows of this step, and of the one after it, begin in the rings.
+    now: where their rows begin in the rings.
+    after, rows_after: where those of the step after it begin, and how many there are.
     """
 
     t: int
@@ -207,15 +208,17 @@ class Step(NamedTuple):
     rows: int
     now: int
     after: int
+    rows_after: int
 
 
 class Rings(NamedTuple):
-    """Rows of some steps. Those of dy and du are `ring_row(wide)` apart."""
+    """Rows of some steps, each of a sample. Those of dy and du are `ring_row(wide)` apart."""
 
     dy: np.ndarray
     du: np.ndarray
     h: np.ndarray
     x: np.ndarray
+    sample: np.ndarray
 
 
 class Again(NamedTuple):
@@ -249,22 +252,9 @@ class Scratch(NamedTuple):
 
 
 @njit(forceinline=True)
-def hold(kept, states, keeps, order, shape, start, stop, first, rows):
-    """Hold h and c from step `start` to step `stop`, where no sample is active."""
-    for r in range(rows):
-        for t in range(start, stop):
-            at = (order[first + r] * shape.time + t) * shape.units
-            copy_ragged(kept.h, at, states.h, (first + r) * shape.padded, shape.units)
-    if keeps and start < stop:
-        row = shape.memories * shape.padded
-        old, new = (start * shape.batch + first) * row, (stop * shape.batch + first) * row
-        copy(kept.c, new, kept.c, old, rows * row)
-
-
-@njit(forceinline=True)
 def project(u, i, row, inputs, shape, step):
     """u = W x + b of a step, or x; `row` has room for the x of all samples."""
-    t, first, rows, _, _ = step
+    t, first, rows = step.t, step.first, step.rows
     if shape.driven:
         for r in range(rows):
             at = (inputs.order[first + r] * shape.time + t) * shape.wide
@@ -283,7 +273,7 @@ def project(u, i, row, inputs, shape, step):
 @njit(forceinline=True)
 def add_recurrent_product(product, h, U, dropout, dropped, shape, step):
     """Add h U of a step to `product`, of each gate with its mask on h."""
-    _, first, rows, _, _ = step
+    first, rows = step.first, step.rows
     padded, wide, units = shape.padded, shape.wide, shape.units
     if not shape.drops:
         add_packed_product(
@@ -300,10 +290,9 @@ def add_recurrent_product(product, h, U, dropout, dropped, shape, step):
 
 
 @njit(forceinline=True)
-def keep_slots(kept, states, numbers, shape, step):
+def keep_slots(kept, states, numbers, shape, t, first, rows):
     """Keep v and m of a scaled rule before a chunk of steps."""
-    t, first, rows, _, _ = step
-    if numbers.kind == SCALED and (t % shape.every == 0 or t == shape.begin):
+    if numbers.kind == SCALED and t % shape.every == 0:
         i, j = (t // shape.every * shape.batch + first) * shape.wide, first * shape.wide
         copy(kept.v, i, states.v, j, rows * shape.wide)
         copy(kept.m, i, states.m, j, rows * shape.wide)
@@ -347,38 +336,37 @@ def new_scratch(shape, rows, ring, numbers, apart):
     dh = np.zeros(rows * shape.padded, np.float32)
     dropped = np.zeros((ring * rows if shape.drops else 1) * shape.padded, np.float32)
     dx = np.zeros(rows * (-(-shape.features // WIDTH) * WIDTH), np.float32)
-    return Scratch(Rings(dy, du, h, x), again, dh, dx, np.ones(rows, np.bool_), dropped)
+    rings = Rings(dy, du, h, x, np.zeros(ring * rows, np.int64))
+    return Scratch(rings, again, dh, dx, np.ones(rows, np.bool_), dropped)
 
 
 @njit(forceinline=True)
-def hold_back(gradients, order, shape, start, stop, first, rows):
-    """Go back over `hold`: all outputs were the h before, and x did nothing."""
+def hold_back(gradients, order, shape, t, first, last):
+    """Go back over a step of samples that only hold: the output was h, and x did nothing."""
     units, features = shape.units, shape.wide if shape.driven else shape.features
-    for r in range(rows):
-        for t in range(start, stop):
-            at, h = order[first + r] * shape.time + t, (first + r) * shape.padded
-            if gradients.has_outputs:
-                for k in range(units):
-                    gradients.states.h[h + k] += gradients.outputs[at * units + k]
-            if gradients.wants_x:
-                for k in range(features):
-                    gradients.x[at * features + k] = 0
+    for sample in range(first, last):
+        at, h = order[sample] * shape.time + t, sample * shape.padded
+        if gradients.has_outputs:
+            for k in range(units):
+                gradients.states.h[h + k] += gradients.outputs[at * units + k]
+        if gradients.wants_x:
+            for k in range(features):
+                gradients.x[at * features + k] = 0
 
 
 @njit(forceinline=True)
-def rule_again(scratch, inputs, kept, shape, step):
+def rule_again(scratch, inputs, kept, counts, shape, t, first, rows):
     """At the last step of a chunk compute a scaled rule of its steps again."""
-    t, first, rows, _, _ = step
     wide, every, again = shape.wide, shape.every, scratch.again
-    if inputs.numbers.kind != SCALED or not (t == shape.end - 1 or t % every == every - 1):
+    if inputs.numbers.kind != SCALED or not (t == shape.time - 1 or t % every == every - 1):
         return
     i = (t // every * shape.batch + first) * wide
     copy(again.v, 0, kept.v, i, rows * wide)
     copy(again.m, 0, kept.m, i, rows * wide)
-    for s in range(max(shape.begin, t // every * every), t + 1):
+    for s in range(t // every * every, t + 1):
         z = s % every * rows * wide
-        project(again.u, z, scratch.dx, inputs, shape, Step(s, first, rows, 0, 0))
-        for r in range(rows):
+        project(again.u, z, scratch.dx, inputs, shape, Step(s, first, counts[s], 0, 0, 0))
+        for r in range(counts[s]):
             if inputs.active[(first + r) * shape.time + s]:
                 scaled_row_again(
                     again.u, again.inverse_root, z + r * wide,
@@ -389,7 +377,7 @@ def rule_again(scratch, inputs, kept, shape, step):
 @njit(forceinline=True)
 def gradient_of_h(scratch, inputs, saved, gradients, shape, step):
     """Set dh, of the h after a step."""
-    t, first, rows, _, after = step
+    t, first, rows, _, after, rows_after = step
     time, units, padded = shape.time, shape.units, shape.padded
     dh = scratch.dh
     for r in range(rows):
@@ -400,8 +388,8 @@ def gradient_of_h(scratch, inputs, saved, gradients, shape, step):
             clear(dh, r * padded, padded)
         if scratch.carried[r]:
             add_to(dh, r * padded, gradients.states.h, (first + r) * padded, padded)
-    if t < shape.end - 1:
-        add_through_recurrent_product(scratch, inputs.dropout, saved, shape, first, rows, after)
+    both = min(rows, rows_after)
+    add_through_recurrent_product(scratch, inputs.dropout, saved, shape, first, both, after)
 
 
 @njit(forceinline=True)
@@ -427,6 +415,7 @@ def add_through_recurrent_product(scratch, dropout, saved, shape, first, rows, n
 @njit(forceinline=True)
 def gather(rings, n, x, h_first, h_all, order, sample, t, shape):
     """Copy x and the old h of a sample's step to row n of the rings."""
+    rings.sample[n] = sample
     features, units, padded = shape.features, shape.units, shape.padded
     given = order[sample] * shape.time + t
     if not shape.driven:
@@ -448,7 +437,7 @@ def rule_row_back(d_drive, du, again, r, numbers, states, shape, step):
         mu = numbers.mu[sample * numbers.mu_row + t]
         linear_row_back(d_drive, du, i, states.v, j, wide, mu, numbers.gain)
     elif numbers.kind == SCALED:
-        at = (t % shape.every * step.rows + r) * wide
+        at = t % shape.every * len(again.v) + r * wide
         scaled_row_back(
             d_drive, du, i, again.u, again.velocity, again.inverse_root, at,
             states.v, states.m, j, wide, numbers,
@@ -458,9 +447,13 @@ def rule_row_back(d_drive, du, again, r, numbers, states, shape, step):
 @njit(forceinline=True)
 def gradient_of_x(scratch, order, saved, gradients, shape, step):
     """Write dx of a step."""
-    t, first, rows, now, _ = step
+    t, first, rows, now = step.t, step.first, step.rows, step.now
     time, features, wide = shape.time, shape.features, shape.wide
-    du, row, padded_x = scratch.rings.du, ring_row(wide), len(scratch.dx) // rows
+    du, row, padded_x = (
+        scratch.rings.du,
+        ring_row(wide),
+        len(scratch.dx) // len(scratch.carried),
+    )
     if shape.driven:
         for r in range(rows):
             at = (order[first + r] * time + t) * wide
@@ -477,14 +470,14 @@ def gradient_of_x(scratch, order, saved, gradients, shape, step):
 
 
 @njit(forceinline=True)
-def add_gradients(sums, scratch, dropout, count, shape, first, rows, has_side):
+def add_gradients(sums, scratch, dropout, count, shape, has_side):
     """Add the first `count` rows of the rings to the gradients of W, b, U and side."""
     padded, wide, features, units = shape.padded, shape.wide, shape.features, shape.units
     rings, dropped, row = scratch.rings, scratch.dropped, ring_row(wide)
     if shape.drops:
         for gate in range(0, wide, padded):
             for n in range(count):
-                i, mask = n * padded, (first + n % rows) * wide + gate
+                i, mask = n * padded, rings.sample[n] * wide + gate
                 scale(dropped, i, rings.h, i, dropout, mask, padded)
             add_product(
                 sums.U, gate, wide, dropped, padded, rings.dy, gate, row, units, padded, count
@@ -502,14 +495,13 @@ def add_gradients(sums, scratch, dropout, count, shape, first, rows, has_side):
 
 
 @njit(forceinline=True)
-def gradient_of_first_h(scratch, dropout, saved, gradients, shape, first, rows, last):
-    """Write the gradient of the h before the steps; the first one begins at row `last`."""
+def gradient_of_first_h(scratch, dropout, saved, gradients, shape, first, rows, after, count):
+    """Write the gradient of the h before all steps; `count` rows of the first begin there."""
     padded, dh, h = shape.padded, scratch.dh, gradients.states.h
     for r in range(rows):
         if scratch.carried[r]:
             copy(dh, r * padded, h, (first + r) * padded, padded)
         else:
             clear(dh, r * padded, padded)
-    if shape.begin < shape.end:
-        add_through_recurrent_product(scratch, dropout, saved, shape, first, rows, last)
+    add_through_recurrent_product(scratch, dropout, saved, shape, first, count, after)
     copy(h, first * padded, dh, 0, rows * padded)

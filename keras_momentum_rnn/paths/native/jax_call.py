@@ -11,7 +11,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from keras_momentum_rnn.paths import xla_ffi
-from keras_momentum_rnn.paths.native import kernel
+from keras_momentum_rnn.paths.native import kernel, runtime
 
 # Of the names by which XLA knows the functions.
 PREFIX = "keras_momentum_rnn.native"
@@ -169,7 +169,8 @@ def batch_of_steps(flat, axes, **options):
 def lowered(context, *flat, **options):
     """Return the code for a CPU."""
     exported = context.module_context.lowering_parameters.for_export
-    function = by_steps if exported else by_kernel
+    batch, _, units = context.avals_out[0].shape
+    function = by_steps if exported or batch * units < runtime.SMALL else by_kernel
     return mlir.lower_fun(function, multiple_results=True)(context, *flat, **options)
 
 

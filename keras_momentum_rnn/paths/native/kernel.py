@@ -161,8 +161,6 @@ class Equation:
             inner=recurrence.inner * padded,
             kept=recurrence.kept * padded,
             every=max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide)),
-            begin=0,
-            end=time,
             driven=driven,
             drops=self.dropout is not None,
         )  # fmt: skip
@@ -252,14 +250,13 @@ class Schedule:
     Attributes:
         order: int array `(batch,)`, which of the given samples each one is.
         active: bool array `(batch * time,)`, whether a sample takes a step.
-        begin, end: int arrays `(batch,)`, from which step on, and up to which, it has any.
+        spans: bool array `(batch, time)`, whether a step lies between its first and its last.
         changes: bool, whether the order is another one than that given.
     """
 
     order: np.ndarray
     active: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
+    spans: np.ndarray
     changes: bool
 
     @classmethod
@@ -267,13 +264,14 @@ class Schedule:
         """Return the schedule of a mask `(batch, time)`; None or empty where there is none."""
         order = np.arange(batch)
         if mask is None or mask.size == 0:
-            ends = np.full(batch, time)
-            return cls(order, np.ones(batch * time, bool), np.zeros_like(ends), ends, False)
+            active = np.ones((batch, time), bool)
+            return cls(order, active.reshape(-1), active, False)
         mask = mask.astype(bool)
         begin, end = mask.argmax(1), time - mask[:, ::-1].argmax(1)
         end[~mask.any(1)] = 0
-        order = np.lexsort((begin, -end))
-        return cls(order, mask[order].reshape(-1), begin[order], end[order], True)
+        order, t = np.lexsort((begin, -end)), np.arange(time)
+        spans = (begin[order, None] <= t) & (t < end[order, None])
+        return cls(order, mask[order].reshape(-1), spans, True)
 
     def sorted(self, array):
         """Return an array whose rows are the samples as given, in this order."""
@@ -287,17 +285,17 @@ class Schedule:
         given[self.order] = array
         return given
 
-    def groups(self, samples, shape, most):
-        """Return a thread's samples as groups of alike size, `(shape, first, size)`."""
+    def groups(self, samples, most):
+        """Return a thread's samples as groups of alike size, `(counts, first, size)`.
+
+        counts: int array `(time,)`, so many of them, from the first on, may take a step.
+        """
         first, last = samples
         count = -(-(last - first) // most)
         cuts = [first + (last - first) * i // count for i in range(count + 1)]
+        numbers = np.arange(1, most + 2)
         return [
-            (
-                shape._replace(begin=int(min(self.begin[a:b])), end=int(max(self.end[a:b]))),
-                a,
-                b - a,
-            )
+            ((self.spans[a:b] * numbers[: b - a, None]).max(0), a, b - a)
             for a, b in itertools.pairwise(cuts)
         ]
 
@@ -405,9 +403,9 @@ def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
     flat_states, flat_kept = States(*map(flat, padded)), Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
-        for group, first, rows in schedule.groups(samples, shape, SAMPLES[numbers.kind]):
+        for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
             equation.recurrence.loops.forward(
-                inputs, flat_states, flat_kept, keeps, group, first, rows
+                inputs, flat_states, flat_kept, keeps, shape, counts, first, rows
             )
 
     if batch:
@@ -480,10 +478,10 @@ def backward(
             wants_x=wants_dx,
             weights=sums,
         )
-        for group, first, rows in schedule.groups(samples, shape, SAMPLES[numbers.kind]):
+        for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
             equation.recurrence.loops.backward(
-                inputs, saved, gradients, group, first, rows, ring
+                inputs, saved, gradients, shape, counts, first, rows, ring
             )
         return sums
 

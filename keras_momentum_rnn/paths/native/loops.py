@@ -11,7 +11,6 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
-    hold,
     hold_back,
     keep_slots,
     new_scratch,
@@ -34,7 +33,7 @@ from keras_momentum_rnn.paths.native.simd import clear, copy, copy_ragged
 
 
 @njit(nogil=True, cache=True)
-def forward(inputs, states, kept, keeps, shape, first, rows):
+def forward(inputs, states, kept, keeps, shape, counts, first, rows):
     """Run `rows` samples from sample `first` on.
 
     Args:
@@ -43,6 +42,7 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
         kept: `Kept`, written.
         keeps: bool; False where nothing goes back. Then gates and c are kept of one step.
         shape: `Shape`.
+        counts: int array `(time,)`: of these samples, the first so many may take a step.
     """
     cell, batch, padded, wide = shape.cell, shape.batch, shape.padded, shape.wide
     numbers, active, order = inputs.numbers, inputs.active, inputs.order
@@ -51,14 +51,13 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
     product = y if cell == GRU else u
     dropout, dropped = inputs.dropout, np.zeros(rows * padded, np.float32)
     row = np.empty(rows * shape.features, np.float32)
-    hold(kept, states, keeps, order, shape, 0, shape.begin, first, rows)
-    for t in range(shape.begin, shape.end):
-        step, before, after = Step(t, first, rows, 0, 0), 0, 0
+    for t in range(shape.time):
+        step, before, after = Step(t, first, counts[t], 0, 0, 0), 0, 0
         if keeps:
             before, after = t, t + 1
-            keep_slots(kept, states, numbers, shape, step)
+            keep_slots(kept, states, numbers, shape, t, first, rows)
         project(u, 0, row, inputs, shape, step)
-        for r in range(rows):
+        for r in range(step.rows):
             if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             before_product(cell, u, y, r * wide, side, wide)
@@ -76,16 +75,15 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
                 copy(kept.c, c_new, kept.c, c, padded)
             output = (order[sample] * shape.time + t) * shape.units
             copy_ragged(kept.h, output, h_all, h, shape.units)
-    hold(kept, states, keeps, order, shape, shape.end, shape.time, first, rows)
 
 
 @njit(nogil=True, cache=True)
-def backward(inputs, saved, gradients, shape, first, rows, ring):
+def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
     """Go back over what `forward` did, for the same samples.
 
     Args:
         inputs, saved, gradients: `Inputs`, `Saved` and `Gradients`.
-        shape: `Shape`.
+        shape, counts: as of `forward`.
         ring: int, so many steps are gathered before they are multiplied.
     """
     cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
@@ -96,13 +94,15 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
     scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     d_drive = rings.du if cell == GRU else rings.dy
-    hold_back(gradients, order, shape, shape.end, time, first, rows)
-    for t in range(shape.end - 1, shape.begin - 1, -1):
-        slot = (shape.end - 1 - t) % ring
-        step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
-        rule_again(scratch, inputs, kept, shape, step)
+    now = after = rows_after = 0
+    for t in range(time - 1, -1, -1):
+        # One more step for those whose first step was the one after.
+        count = max(counts[t], counts[min(t + 1, time - 1)])
+        step = Step(t, first, count, now, after, rows_after)
+        rule_again(scratch, inputs, kept, counts, shape, t, first, rows)
         gradient_of_h(scratch, inputs, saved, gradients, shape, step)
-        for r in range(rows):
+        hold_back(gradients, order, shape, t, first + count, first + rows)
+        for r in range(count):
             sample, n = first + r, step.now + r
             i, state = n * row, sample * padded
             gather(rings, n, x, h_first, kept.h, order, sample, t, shape)
@@ -121,10 +121,10 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             rule_row_back(d_drive, rings.du, again, r, numbers, states, shape, step)
         if gradients.wants_x:
             gradient_of_x(scratch, order, saved, gradients, shape, step)
-        if slot == ring - 1 or t == shape.begin:
-            count = (slot + 1) * rows
-            sums, has_side = gradients.weights, cell != MODRELU
-            add_gradients(sums, scratch, dropout, count, shape, first, rows, has_side)
-    last = (shape.end - 1 - shape.begin) % ring * rows
-    gradient_of_first_h(scratch, dropout, saved, gradients, shape, first, rows, last)
-    hold_back(gradients, order, shape, 0, shape.begin, first, rows)
+        after, rows_after, now = now, count, now + count
+        if now + rows > ring * rows or t == 0:
+            add_gradients(gradients.weights, scratch, dropout, now, shape, cell != MODRELU)
+            now = 0
+    gradient_of_first_h(
+        scratch, dropout, saved, gradients, shape, first, rows, after, rows_after
+    )  # fmt: skip

@@ -21,7 +21,6 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_first_h,
     gradient_of_h,
     gradient_of_x,
-    hold,
     hold_back,
     keep_slots,
     new_scratch,
@@ -136,7 +135,7 @@ def gates_row_back(gates, at, c, k, d_joined, j, dc, m, dz, i, joined, n_joined,
 
 
 @njit(nogil=True, cache=True)
-def forward(inputs, states, kept, keeps, shape, first, rows):
+def forward(inputs, states, kept, keeps, shape, counts, first, rows):
     """As `loops.forward`, with `NestedWeights`."""
     batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
@@ -149,23 +148,23 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
     memory_y = np.empty(rows * inner, np.float32) if is_gru else memory_u
     joined = np.zeros(rows * 2 * padded, np.float32)
     row = np.empty(rows * shape.features, np.float32)
-    hold(kept, states, keeps, order, shape, 0, shape.begin, first, rows)
-    for t in range(shape.begin, shape.end):
-        step, before, after = Step(t, first, rows, 0, 0), 0, 0
+    for t in range(shape.time):
+        count, before, after = counts[t], 0, 0
+        step = Step(t, first, count, 0, 0, 0)
         if keeps:
             before, after = t, t + 1
-            keep_slots(kept, states, numbers, shape, step)
+            keep_slots(kept, states, numbers, shape, t, first, rows)
         c, c_new = (before * batch + first) * c_row, (after * batch + first) * c_row
         gates = (before * batch + first) * shape.kept
         project(u, 0, row, inputs, shape, step)
-        for r in range(rows):
+        for r in range(count):
             if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
             add_to(u, r * wide, weights.side, 0, wide)
         add_packed_product(
-            u, 0, wide, states.h, first * padded, padded, weights.U, 0, rows, wide, units
+            u, 0, wide, states.h, first * padded, padded, weights.U, 0, count, wide, units
         )  # fmt: skip
-        for r in range(rows):
+        for r in range(count):
             gates_row(
                 u, r * wide, kept.gates, gates + r * shape.kept, kept.c, c + r * c_row,
                 joined, r * 2 * padded, padded,
@@ -177,10 +176,10 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
                 add_to(memory_u, r * inner, weights.memory_side, 0, inner)
         add_packed_product(
             memory_u, 0, inner, joined, 0, 2 * padded, weights.memory_W, 0,
-            rows, inner, 2 * padded,
+            count, inner, 2 * padded,
         )  # fmt: skip
         add_packed_product(
-            memory_y, 0, inner, kept.c, c, c_row, weights.memory_U, 0, rows, inner, units
+            memory_y, 0, inner, kept.c, c, c_row, weights.memory_U, 0, count, inner, units
         )  # fmt: skip
         for r in range(rows):
             sample, i, at = first + r, r * inner, gates + r * shape.kept
@@ -200,7 +199,6 @@ def forward(inputs, states, kept, keeps, shape, first, rows):
                 output_row(kept.gates, at, kept.c, new, states.h, h, padded)
             output = (order[sample] * shape.time + t) * units
             copy_ragged(kept.h, output, states.h, h, units)
-    hold(kept, states, keeps, order, shape, shape.end, shape.time, first, rows)
 
 
 class MemoryScratch(NamedTuple):
@@ -227,7 +225,7 @@ def new_memory_scratch(shape, rows, ring, is_gru):
 
 
 @njit(nogil=True, cache=True)
-def backward(inputs, saved, gradients, shape, first, rows, ring):
+def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
     """As `loops.backward`, with `NestedWeights`; the memory's come last in `transposed`."""
     batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
@@ -237,13 +235,14 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
     memory = new_memory_scratch(shape, rows, ring, is_gru)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     row, inner_row = ring_row(wide), ring_row(inner)
-    hold_back(gradients, order, shape, shape.end, time, first, rows)
-    for t in range(shape.end - 1, shape.begin - 1, -1):
-        slot = (shape.end - 1 - t) % ring
-        step = Step(t, first, rows, slot * rows, (slot - 1) % ring * rows)
-        rule_again(scratch, inputs, kept, shape, step)
+    now = after = rows_after = 0
+    for t in range(time - 1, -1, -1):
+        count = max(counts[t], counts[min(t + 1, time - 1)])
+        step = Step(t, first, count, now, after, rows_after)
+        rule_again(scratch, inputs, kept, counts, shape, t, first, rows)
         gradient_of_h(scratch, inputs, saved, gradients, shape, step)
-        for r in range(rows):
+        hold_back(gradients, order, shape, t, first + count, first + rows)
+        for r in range(count):
             sample, n = first + r, step.now + r
             i, j = n * row, n * inner_row
             gather(rings, n, x, h_first, kept.h, order, sample, t, shape)
@@ -273,7 +272,7 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
                 )  # fmt: skip
                 clear(states.c, d_c, padded)
         through_memory(scratch, memory, saved, states, shape, step)
-        for r in range(rows):
+        for r in range(count):
             sample, n = first + r, step.now + r
             i, j = n * row, n * 2 * padded
             if carried[r]:
@@ -289,21 +288,20 @@ def backward(inputs, saved, gradients, shape, first, rows, ring):
             rule_row_back(rings.dy, rings.du, again, r, numbers, states, shape, step)
         if gradients.wants_x:
             gradient_of_x(scratch, order, saved, gradients, shape, step)
-        if slot == ring - 1 or t == shape.begin:
-            count = (slot + 1) * rows
-            add_gradients(
-                gradients.weights, scratch, inputs.dropout, count, shape, first, rows, True
-            )
-            add_gradients_of_memory(gradients.weights, memory, count, shape)
-    last = (shape.end - 1 - shape.begin) % ring * rows
-    gradient_of_first_h(scratch, inputs.dropout, saved, gradients, shape, first, rows, last)
-    hold_back(gradients, order, shape, 0, shape.begin, first, rows)
+        after, rows_after, now = now, count, now + count
+        if now + rows > ring * rows or t == 0:
+            add_gradients(gradients.weights, scratch, inputs.dropout, now, shape, True)
+            add_gradients_of_memory(gradients.weights, memory, now, shape)
+            now = 0
+    gradient_of_first_h(
+        scratch, inputs.dropout, saved, gradients, shape, first, rows, after, rows_after
+    )  # fmt: skip
 
 
 @njit(forceinline=True)
 def through_memory(scratch, memory, saved, states, shape, step):
     """Go back through the memory's two products, to what it took in and to its old h, c."""
-    _, first, rows, now, _ = step
+    first, rows, now = step.first, step.rows, step.now
     padded, inner, c_row = shape.padded, shape.inner, shape.memories * shape.padded
     row, (_, _, Wt, Ut) = ring_row(inner), saved.transposed
     clear(memory.d_joined, 0, rows * 2 * padded)

@@ -29,6 +29,9 @@ SWITCH = "KERAS_MOMENTUM_RNN_NATIVE"
 # Numba's own switch, with which every step would be interpreted.
 NUMBA_SWITCH = "NUMBA_DISABLE_JIT"
 
+# Of so few numbers in h, the loop that XLA compiles on JAX predicts faster.
+SMALL = 1024
+
 _failed = threading.Event()
 _compiling = threading.Lock()
 
