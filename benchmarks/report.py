@@ -16,6 +16,7 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
 PAGES += [ROOT / "docs" / "guides" / name for name in ("streaming.md", "quantise.md")]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
+IN_FEW_ROWS = ["MomentumLSTM", "AdamLSTM", "MomentumGRU", "MomentumRNN", "MCRM"]
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 
@@ -114,22 +115,41 @@ def native(results):
 
 def narrow(results):
     """Return the table of `native` for a processor without AVX-512."""
-    mine = [name for name in results if name.endswith(NARROW)]
-    return native({name.removesuffix(NARROW): results[name] for name in mine})
+    shown = {}
+    for name in results:
+        if name.endswith(NARROW):
+            main = results[name]["main"]
+            layers = {layer: main["layers"][layer] for layer in IN_FEW_ROWS}
+            shown[name.removesuffix(NARROW)] = {"main": main | {"layers": layers}}
+    return native(shown)
 
 
 def lengths(results):
-    """Return a table of sequences of unequal length and recurrent dropout, of `lengths.py`."""
-    others, rows = ("padded", "masked", "packed"), []
-    for backend, processors in results.items():
-        for processor, models in processors.items():
-            for model, means in models.items():
-                for mean, row in means.items():
-                    ratios = [spread(row["ratio"][o]) if o in row else "" for o in others]
-                    cells = [model, mean, BACKENDS[backend], processor, f"{row['ours']:,.0f}"]
-                    rows.append([*cells, *ratios])
-    head = ["model", "mean length", "backend", "processor", "ours, ms"]
-    return markdown_table([*head, *(f"to {other}" for other in others)], sorted(rows))
+    """Return a table of sequences of unequal length and recurrent dropout, of `lengths.py`.
+
+    Of several processors it has the first one of each backend.
+    """
+    columns = {
+        "jax": ("padded", "masked"),
+        "tensorflow": ("padded", "masked"),
+        "torch": ("padded", "masked", "packed"),
+    }
+    found = {backend: next(iter(results[backend].values())) for backend in columns}
+    rows = []
+    for model, means in found["jax"].items():
+        for mean in means:
+            cells = []
+            for backend, others in columns.items():
+                row = found[backend][model][mean]
+                medians = {name: f"{ratio['median']:.2f}" for name, ratio in row["ratio"].items()}
+                cells += [f"{row['ours']:.0f}", *(medians.get(name, "") for name in others)]
+            rows.append([model, mean, *cells])
+    titles = [
+        title
+        for backend, others in columns.items()
+        for title in (f"{BACKENDS[backend]}, ms", *(f"to {name}" for name in others))
+    ]
+    return markdown_table(["model", "mean length", *titles], rows)
 
 
 def speed_in_short(results):

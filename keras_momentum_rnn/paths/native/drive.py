@@ -388,8 +388,8 @@ def gradient_of_h(scratch, inputs, saved, gradients, shape, step):
             clear(dh, r * padded, padded)
         if scratch.carried[r]:
             add_to(dh, r * padded, gradients.states.h, (first + r) * padded, padded)
-    both = min(rows, rows_after)
-    add_through_recurrent_product(scratch, inputs.dropout, saved, shape, first, both, after)
+    masks = inputs.dropout
+    add_through_recurrent_product(scratch, masks, saved, shape, first, rows_after, after)
 
 
 @njit(forceinline=True)
