@@ -14,7 +14,6 @@ from keras_momentum_rnn.streaming import initial_states, name_outputs, step_mode
 
 # Each kind of layer and each form once, with all sizes open where the form lets them.
 REPRESENTATIVES = (
-    ("LSTM", "last"),
     ("our LSTM", "bidirectional"),
     ("our GRU", "masked"),
     ("MomentumLSTM", "masked"),
