@@ -23,9 +23,8 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from keras_momentum_rnn.tuning import suggest_layer, tune
 
-HALF = {"momentum": 0.6, "step_size": 0.6}
-LAYERS = {"LSTM": {}, "GRU": {}, "SimpleRNN": {}, "MomentumRNN": HALF, "MomentumLSTM": HALF}
-LAYERS |= {"NAGLSTM": {"step_size": 0.9}, "RMSPropLSTM": {"step_size": 2.0, "beta": 0.999}}
+NAMES = ["LSTM", "GRU", "SimpleRNN", "MomentumRNN", "MomentumLSTM", "NAGLSTM", "RMSPropLSTM"]
+NUMBERS = {"RMSPropLSTM": {"step_size": 2.0, "beta": 0.999}}  # others have their defaults
 RATES = [1e-3, 3e-3, 1e-2]
 MASKED = -1e3  # the value of masked steps; standardised data have none like it
 
@@ -33,7 +32,7 @@ MASKED = -1e3  # the value of masked steps; standardised data have none like it
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="a .csv file")
-    parser.add_argument("--layers", nargs="+", choices=[*LAYERS], default=[*LAYERS])
+    parser.add_argument("--layers", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=40, help="at most")
     parser.add_argument("--search", type=int, default=0, help="trials more, drawn at random")
@@ -52,8 +51,8 @@ def main():
         model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
         return model
 
-    names = options.layers
-    trials = [{"layer": n, **LAYERS[n], "learning_rate": r} for n in names for r in RATES]
+    numbers = [{"layer": name, **NUMBERS.get(name, {})} for name in options.layers]
+    trials = [{**one, "learning_rate": rate} for one in numbers for rate in RATES]
     results = tune(
         model,
         x,

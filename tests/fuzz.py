@@ -45,7 +45,7 @@ from harness import BACKEND, array, derivative, named_weights, normal  # noqa: E
 from keras import ops  # noqa: E402
 from masks import MASKS  # noqa: E402
 
-from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
+from keras_momentum_rnn.atomic_files import locked, read_results, write_json  # noqa: E402
 from keras_momentum_rnn.second_moment import update_second_moment  # noqa: E402
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "fuzz.json"
@@ -374,10 +374,9 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    results = read_results(options.output, {})
     name = f"{BACKEND}, seed {options.seed}"
     begun = {"programs": 0, "cases": 0, "seconds": 0.0, "paths": {}, "differences": []}
-    row = results.setdefault(name, begun | {"processor": processor()})
+    row = read_results(options.output, {}).get(name, begun | {"processor": processor()})
     command = f"python tests/fuzz.py --cases {options.cases} --seed {options.seed}"
     row["command"] = f"KERAS_BACKEND={BACKEND} {command}"
     start, before = time.monotonic(), row["seconds"]
@@ -390,7 +389,9 @@ def main():
         row["differences"] += found
         passed = time.monotonic() - start
         row["seconds"] = round(before + passed, 1)
-        write_json(options.output, results)
+        # Other backends may write there at the same time.
+        with locked(options.output.with_suffix(".lock")):
+            write_json(options.output, read_results(options.output, {}) | {name: row})
         if row["cases"] >= options.cases or passed > options.seconds:
             break
     print(f"{name}: {row['cases']} cases, {len(row['differences'])} differ, {row['paths']}")

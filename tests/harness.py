@@ -1,10 +1,22 @@
 """Run a layer on the active backend: outputs, states and gradients as NumPy arrays."""
 
+import contextlib
+import random
+import socket
+
 import keras
 import numpy as np
 from keras import ops
 
 BACKEND = keras.config.backend()
+
+
+def free_port():
+    """Return a free port as text, of those that the system gives to nobody by itself."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_768)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return str(port)
 
 
 def array(x):

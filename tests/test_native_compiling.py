@@ -219,8 +219,17 @@ def test_numba_that_must_not_compile_is_said_to_be_the_reason(monkeypatch):
 
 def test_each_compiled_function_is_compiled_for_one_kind_of_arguments():
     """Numba writes its index before the code: two kinds could be swapped by two processes."""
+    ones = np.ones
+
+    def read_only(*arguments):  # as arrays of JAX are
+        array = ones(*arguments)
+        array.flags.writeable = False
+        return array
+
     for name in RECURRENCES:
         kernel.try_out(name)
+        with mock.patch.object(np, "ones", read_only):
+            kernel.try_out(name)
         equation = kernel.Equation(name)
         for loop in (equation.recurrence.loops.forward, equation.recurrence.loops.backward):
             assert len(loop.signatures) == 1

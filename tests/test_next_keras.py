@@ -5,14 +5,13 @@ The checks run it with keras-nightly, too: what the next Keras breaks shows befo
 
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, normal, run, stepping_pair
+from harness import BACKEND, array, assert_close, free_port, normal, run, stepping_pair
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import ready_layers
@@ -103,13 +102,11 @@ def why_no_processes():
 
 def trained(count, output):
     """Train in so many processes, and return losses and weights."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", TRAINS, str(process), str(count), str(port), output],
+            [sys.executable, "-c", TRAINS, str(process), str(count), port, output],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

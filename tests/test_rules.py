@@ -220,16 +220,23 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("size", [1.0, 1e15, 1e18])
-def test_the_slope_of_a_scaled_drive_holds_for_large_inputs(size):
+# In the last row the square of the root, too, is 0: JAX's quotient takes it.
+LARGE = [(1.0, 1), (1e15, 1), (1e18, 1), *([] if BACKEND == "jax" else [(1.5e19, 1e6)])]
+
+
+@pytest.mark.parametrize("size, factor", LARGE)
+def test_the_slope_of_a_scaled_drive_holds_for_large_inputs(size, factor):
     """Compiled. The root is 1 / size, whose third or second power float32 takes for 0."""
     rule = rules.RMSProp(step_size=1.0, beta=0.5)
     u, m = (np.full((1, 1), number, "float32") for number in (size, size**2))
     slope, _ = DERIVATIVES[BACKEND](
-        lambda u, m: ops.sum(rule.update(u, [m])[0]), [u, m], [u, 0 * m], [0 * u, 0 * m]
+        lambda u, m: ops.sum(factor * rule.update(u, [m])[0]),
+        [u, m],
+        [u, 0 * m],
+        [0 * u, 0 * m],
     )
     # u (1 / sqrt(m) - 0.5 u^2 / sqrt(m)^3), where m = u^2
-    assert_close(array(slope), 0.5, tolerance=1e-4)
+    assert_close(array(slope) / factor, 0.5, tolerance=1e-4)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has graphs")

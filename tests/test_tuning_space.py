@@ -1,5 +1,6 @@
 """The search space: what each branch chooses, on which scale, and what is refused."""
 
+import contextlib
 import importlib
 import subprocess
 import sys
@@ -262,6 +263,27 @@ def test_the_papers_settings_lie_inside():
         for name, value in trial.items():
             assert name == "layer" or getattr(layer, name) == value
         assert type(layer).__name__ == trial["layer"] and layer.units == 128
+
+
+@pytest.mark.parametrize(
+    ("trial", "numbers"),
+    [
+        ({"layer": "NAGLSTM"}, {"step_size": 0.9}),
+        ({"layer": "AdamLSTM", "momentum": 0.8}, {"step_size": 0.6, "beta_logit": 0.99}),
+        ({"layer": "AdamLSTM"}, {"momentum": 0.7, "units": 2}),  # out of the range, no default
+        ({"layer": "SRDTRIV"}, {"restart_period": 40, "rebase_every": None}),
+        ({"layer": "RMSPropLSTM", "step_size": 1.0}, {"beta_logit": 0.9}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("scope", ["", "encoder/"])
+def test_a_first_trial_leaves_a_layer_its_defaults(trial, numbers, scope):
+    hp, layers = parameters(), ["LSTM", "NAGLSTM", "AdamLSTM", "SRDTRIV", "RMSPropLSTM"]
+    with hp.name_scope("encoder") if scope else contextlib.nullcontext():
+        suggest_layer(hp, layers, [2, 4], momentum=(0.7, 0.9))
+    values = completed({scope + name: value for name, value in trial.items()}, hp.space)
+    for name, value in numbers.items():
+        assert layer_value(name, values[scope + name]) == value
 
 
 @pytest.mark.parametrize(

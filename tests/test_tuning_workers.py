@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 import pytest
+from harness import free_port
 from tuning_cases import Scripted, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
@@ -72,12 +73,6 @@ def start(tmp_path):
     for process in started:
         process.kill()
         process.communicate()
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
 
 
 @pytest.mark.two_writers
@@ -152,8 +147,8 @@ def test_a_trial_whose_worker_does_not_come_back_is_given_to_another(late, chief
         report(again, again.create_trial("worker1"))
     taken = again.create_trial("worker1")
     assert taken.trial_id == lost.trial_id
-    for trial in [lost, taken] if late else [taken]:
-        report(again, trial, score=0.25)
+    for score, trial in zip((0.25, 0.75), [lost, taken] if late else [taken]):
+        report(again, trial, score)
     assert sorted(again.end_order) == ["0", "1", "2"]
     assert again.trials["0"].score == 0.25
     assert again.create_trial("worker1").status == "STOPPED"
@@ -177,7 +172,7 @@ def test_an_error_in_the_call_of_a_worker_ends_the_chief(chief):
     def served(verbose):
         with futures.ThreadPoolExecutor() as server:
             server.submit(oracle.create_trial, "worker0").exception()
-        time.sleep(LIMIT)
+        time.sleep(5)
 
     with pytest.raises(OSError, match="No space left"):
         roles.serve(SimpleNamespace(oracle=oracle, search=served))

@@ -1,6 +1,7 @@
 """Trials that a search starts with: the papers' settings, or any of one's own."""
 
 import contextlib
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,8 @@ import keras_tuner
 from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.annotations import Layers
-from keras_momentum_rnn.tuning.space import LOGIT, coded
+from keras_momentum_rnn.layers.registry import available_layers
+from keras_momentum_rnn.tuning.space import LOGIT, OF_LAYERS, coded, plain
 
 MNIST, PIXELS, SPEECH, WORDS = ("mnist",), ("pmnist",), ("timit",), ("ptb",)
 LONG = ("copying_1k", "copying_2k", "adding")
@@ -85,7 +87,7 @@ def completed(trial, space):
 
     Args:
         trial: dict from names to values, as layers take them: `beta`, not `beta_logit`. What
-            it does not name has the low end of its range or the first of its choices.
+            it does not name has the `default`.
         space: list of keras-tuner's hyperparameters, parents before children.
 
     Raises:
@@ -97,7 +99,8 @@ def completed(trial, space):
         hps.merge([hp])
         if hps.is_active(hp):
             name = hp.name.removesuffix(LOGIT)
-            hps.values[hp.name] = held(hp, left.pop(name)) if name in left else hp.default
+            given = name in left
+            hps.values[hp.name] = held(hp, left.pop(name)) if given else default(hp, hps.values)
     if left:
         active = [name.removesuffix(LOGIT) for name in hps.values]
         raise ValueError(
@@ -105,6 +108,22 @@ def completed(trial, space):
             f"Received: {', '.join(left)} in {trial}"
         )
     return hps.values
+
+
+def default(hp, values):
+    """Return the value of a hyperparameter that a trial leaves out.
+
+    Args:
+        hp: of keras-tuner.
+        values: dict of the trial's values so far, the layer's name among them.
+    """
+    scope, slash, _ = hp.name.rpartition("/")
+    layer = available_layers().get(values.get(f"{scope}{slash}layer"))
+    if layer is not None and plain(hp.name) in OF_LAYERS:
+        parameter = inspect.signature(layer).parameters.get(plain(hp.name))
+        with contextlib.suppress(AttributeError, ValueError):
+            return held(hp, parameter.default)  # which may be out of the range
+    return hp.default
 
 
 def held(hp, value):

@@ -74,8 +74,8 @@ def tune(
         objective: name of a metric whose direction Keras knows, or `keras_tuner.Objective`.
             Defaults to that of the hypermodel, or `"val_loss"`.
         first: list of dicts, trials to start with, such as those of `paper_trials`: values by
-            name, as layers take them. What a dict leaves out has the low end of its range or
-            the first of its choices, not the layer's default.
+            name, as layers take them. What a dict leaves out has the layer's default if the
+            search has it, otherwise the low end of its range or the first of its choices.
         seed: non-negative integer: the same seed gives the same trials. Defaults to 0.
         overwrite: bool, whether to remove an earlier search there. Defaults to `False`.
         verbose: 1 to show progress, or 0. Defaults to 1.

@@ -29,7 +29,8 @@ def archive(
 
     aeon reads it. The archive's own test set is for test. A share of its training set, drawn by
     class, is for validation. Shorter sequences are padded, and steps with a missing value
-    are masked: the model then begins with a `keras.layers.Masking`.
+    are masked: the model then begins with a `keras.layers.Masking`. Targets of a regression set
+    stay as in the file, and so does the unit of its mean squared error.
 
     Args:
         name: str, such as `"GunPoint"`. aeon has some small sets inside it, sktime PLAID.
