@@ -45,10 +45,10 @@ def pytest_collection_modifyitems(config, items):
     import keras
     import selection
 
-    on_torch = keras.config.backend() == "torch"
-    here, elsewhere = selection.select(items, on_torch)
+    backend = keras.config.backend()
+    here, elsewhere = selection.select(items, backend)
     whole_files = not any("::" in argument for argument in config.args)
-    if whole_files and on_torch and (stale := selection.stale(items)):
+    if whole_files and backend == "torch" and (stale := selection.stale(items)):
         raise pytest.UsageError(f"Lines of tests/selection.py fit no test: {stale}")
     items[:] = here
     config.hook.pytest_deselected(items=elsewhere)

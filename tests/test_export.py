@@ -14,7 +14,6 @@ from keras_momentum_rnn.streaming import initial_states, name_outputs, step_mode
 
 # Each kind of layer and each form once, with all sizes open where the form lets them.
 REPRESENTATIVES = (
-    ("LSTM", "last"),
     ("our LSTM", "bidirectional"),
     ("our GRU", "masked"),
     ("MomentumLSTM", "masked"),
@@ -46,17 +45,12 @@ def chosen_sizes(kind, form):
     if form == "stateful":
         return ("static",) if kind in ("tf_saved_model", "onnx") else ()
     # From PyTorch, LiteRT has no open sizes.
-    return ("batch and time", "static") if kind == "litert" else ("batch and time",)
+    return ("static",) if (kind, BACKEND) == ("litert", "torch") else ("batch and time",)
 
 
 @pytest.mark.parametrize("cell", representatives())
-def test_a_file_predicts_the_same_but_for_the_limits(cell, tmp_path):
-    outcome = exports.tried(cell, tmp_path)
-    if cell.layer == "LSTM":
-        # Where a limit is named, it is one of Keras, too.
-        assert not exports.is_limit(cell) or outcome["result"] != "equal"
-    else:
-        assert (outcome["result"] == "equal") != exports.is_limit(cell), outcome
+def test_a_file_predicts_the_same(cell, tmp_path):
+    exports.assert_predicts_the_same(cell, tmp_path)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="others do not export what `predict` runs")
@@ -116,33 +110,33 @@ def names_in(path):
     return [i.name for i in graph.input], [o.name for o in graph.output]
 
 
-def run_step(kind, path, names, inputs):
+def run_step(run, path, names, inputs):
     """Run a file of a step model once."""
-    if kind == "tf_saved_model":
+    if run is exports.run_saved_model:
         import tensorflow as tf
 
         loaded = tf.saved_model.load(path)
         return [np.asarray(r) for r in loaded.serve(list(inputs))]
-    if kind == "torch":
+    if run is exports.run_torch:
         import torch
 
         module = torch.export.load(path).module()
         return [r.detach().numpy() for r in module([torch.from_numpy(x) for x in inputs])]
-    if kind == "litert":
+    if run is exports.run_litert:
         from ai_edge_litert.interpreter import Interpreter
 
         # LiteRT has an order of its own, and names.
         run = Interpreter(model_path=path).get_signature_runner()
         outputs = run(**dict(zip(names, inputs, strict=True)))
         return [outputs[name] for name in sorted(outputs, key=lambda n: int(n.split("_")[-1]))]
-    return exports.RUN[kind](path, *inputs)
+    return run(path, *inputs)
 
 
-# Only from PyTorch does Keras write several inputs to OpenVINO; that reads ONNX files, too.
+# Only from PyTorch does Keras write several inputs to OpenVINO.
 STEP_FORMATS = {
-    "tensorflow": ("tf_saved_model", "onnx", "onnx in openvino", "litert"),
-    "jax": ("tf_saved_model", "onnx", "onnx in openvino"),
-    "torch": ("onnx", "onnx in openvino", "openvino", "torch"),
+    "tensorflow": ("tf_saved_model", "onnx", "litert"),
+    "jax": ("tf_saved_model", "onnx"),
+    "torch": ("onnx", "openvino", "torch"),
 }
 
 
@@ -163,13 +157,15 @@ def test_a_file_of_one_step_predicts_step_by_step(layer, kind, tmp_path):
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        step.export(path, format=kind.split()[0], verbose=False, input_signature=[specs])
+        step.export(path, format=kind, verbose=False, input_signature=[specs])
     if kind == "onnx":
         name_outputs(path, step)
         assert names_in(path) == ([i.name for i in step.inputs], step.output_names)
         assert step.output_names[:2] == ["output_dense", "new_state_lstm_h"] or layer != "LSTM"
     expected = model.predict(x, verbose=0)
     names = [i.name for i in step.inputs]
-    for t in range(x.shape[1]):
-        y, *states = run_step(kind, path, names, [x[:, t], *states])
-        assert_close(y, expected[:, t], tolerance=exports.TOLERANCE)
+    for run in exports.RUNTIMES[kind]:
+        given = states
+        for t in range(x.shape[1]):
+            y, *given = run_step(run, path, names, [x[:, t], *given])
+            assert_close(y, expected[:, t], tolerance=exports.TOLERANCE)

@@ -6,7 +6,6 @@ import json
 import keras
 import numpy as np
 import pytest
-from harness import array
 
 from keras_momentum_rnn.optimizers.schedules import (
     LowMomentumFinish,
@@ -76,12 +75,6 @@ def test_round_trip(schedule):
     arguments = set(inspect.signature(type(schedule).__init__).parameters) - {"self"}
     arguments -= {"args", "kwargs"}  # those of `object`
     assert arguments == set(schedule.get_config())
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=NAMES)
-def test_as_a_learning_rate(schedule):
-    optimizer = keras.optimizers.SGD(schedule)
-    assert array(optimizer.learning_rate) == pytest.approx(values(schedule, [0])[0])
 
 
 @pytest.mark.parametrize(

@@ -56,20 +56,6 @@ def test_bidirectional_ignores_padding(case):
         assert not actual[row, length:].any()
 
 
-@pytest.mark.parametrize("mask", MASKS)
-def test_masked_sample_equals_the_sample_without_its_masked_steps(case, mask):
-    layer = built(case, return_state=True)
-    mask = MASKS[mask](BATCH, TIME)
-    actual = run(layer, X, mask=mask)
-    for row in range(BATCH):
-        if mask[row].any():
-            alone = run(layer, X[row : row + 1, mask[row]])
-        else:
-            alone = [np.zeros((1, a.shape[1])) for a in actual]
-        for a, e in zip(actual, alone):
-            assert_close(a[row], e[0], tolerance=2e-6)
-
-
 def test_the_first_of_several_masks_is_that_of_the_sequence(case):
     layer, mask = built(case), MASKS["holes"](BATCH, TIME)
     expected = run(layer, X, mask=mask)[0]
