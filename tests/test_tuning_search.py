@@ -57,7 +57,7 @@ def test_first_trials_come_first(strategy, tmp_path):
     first = [{"layer": "MomentumLSTM", "momentum": 0.3}, {"layer": "LSTM", "step_size": 1.5}]
     results = search(tmp_path, strategy=strategy, first=first, **STRATEGIES[strategy])
     assert [row.values for row in results.rows[:2]] == [
-        {"layer": "MomentumLSTM", "momentum": 0.3, "step_size": 0.01},
+        {"layer": "MomentumLSTM", "momentum": 0.3, "step_size": 0.6},
         {"layer": "LSTM", "step_size": 1.5},
     ]
 
