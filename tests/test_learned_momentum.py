@@ -319,18 +319,20 @@ def test_second_derivatives_are_those_of_the_steps(device):
 
 
 def test_a_saved_model_goes_on_as_it_was(tmp_path):
-    rule = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
+    numbers = {"momentum": 0.8, "step_size": 0.3, "per": "unit", "tied": True}
+    numbers |= {"spread": (0.1, 0.9), "seed": 3}
+    rule = rules.LearnedMomentum(**numbers)
     model = keras.Sequential(
         [keras.Input((None, 2)), keras.layers.Bidirectional(learned("LSTM", rule=rule))]
     )
     randomise(model.layers[0].forward_layer, np.random.default_rng(0))
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")
-    assert again.layers[0].forward_layer.rule.get_config() == rule.get_config()
+    assert again.layers[0].forward_layer.rule.get_config() == numbers
     assert_close(again.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
     config = keras.saving.serialize_keras_object(rule)
     assert config["registered_name"] == "keras_momentum_rnn>LearnedMomentum"
-    assert rules.get(config).get_config() == rule.get_config()
+    assert rules.get(config).get_config() == numbers
 
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
