@@ -7,9 +7,7 @@ The file has one row for each step, in the order of time: the columns `sequence`
 step belongs to), `label` (its class), and numbers, empty where a value is missing. With a
 column `source` (the person or machine of a sequence) no source is on two sides of the split.
 
-Each layer trains at three learning rates with `--seeds` seeds each; `--search 30` adds 30
-trials with other hyperparameters. Validation data choose the winner, and it alone sees the test
-data, beside two simple models. To resume, repeat the command.
+Validation chooses the winner, which alone sees the test data. To resume, repeat the command.
 """
 
 import argparse
@@ -53,31 +51,33 @@ def main():
 
     numbers = [{"layer": name, **NUMBERS.get(name, {})} for name in options.layers]
     trials = [{**one, "learning_rate": rate} for one in numbers for rate in RATES]
-    results = tune(
-        model,
-        x,
-        y,
-        validation_data=validation,
-        directory=options.output,
-        first=trials,
-        max_trials=len(trials) + options.search,
-        executions=options.seeds,
-        epochs=options.epochs,
-        callbacks=[keras.callbacks.EarlyStopping(patience=8)],
-        batch_size=16,
-    )
+    try:
+        results = tune(
+            model,
+            x,
+            y,
+            validation_data=validation,
+            directory=options.output,
+            first=trials,
+            max_trials=len(trials) + options.search,
+            executions=options.seeds,
+            epochs=options.epochs,
+            callbacks=[keras.callbacks.EarlyStopping(patience=8)],
+            batch_size=16,
+        )
+    except (KeyboardInterrupt, ValueError) as stopped:  # says how to go on
+        raise SystemExit(f"{stopped} (`directory` is --output)") from None
     print(results.table().to_string())
+    best = results.best_model()
     flat = [np.where(part == MASKED, 0, part).reshape(len(part), -1) for part in (x, x_test)]
-    linear, best = (
-        RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y),
-        results.best_model(),
-    )
+    linear = RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y)
     for name, answers in {
         results.best.values["layer"]: best.predict(x_test, verbose=0).argmax(-1),
         "a linear model": linear.predict(flat[1]),
         "the most frequent class": np.bincount(y).argmax(),
     }.items():
         print(f"{name}: {np.mean(answers == y_test):.0%} of {len(y_test)} test sequences right")
+    print(f"The winner is {options.output / 'best.keras'}; scale its inputs as above")
 
 
 def read(path):
@@ -108,6 +108,7 @@ def read(path):
     rest, test = next(folds[0].split(rows, y, source))
     train, val = (rest[part] for part in next(folds[1].split(rest, y[rest], source[rest])))
     known = table.loc[table["sequence"].isin(labels.index[train]) & ~missing, channels]
+    print(f"Scaled by the training data:\n{known.agg(['mean', 'std']).to_string()}")
     scaled = (table[channels] - known.mean()) / known.std().where(known.std() > 0, 1)
     scaled[missing] = MASKED
     groups = [group.to_numpy() for _, group in scaled.groupby(table["sequence"], sort=False)]

@@ -215,6 +215,17 @@ def test_which_layer_keeps_each_source_on_one_side(run, tmp_path):
         run("which_layer", "data.csv")
 
 
+def test_which_layer_names_the_option_of_another_folder(run, tmp_path):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    table().to_csv(tmp_path / "data.csv", index=False)
+    options = ["data.csv", "--layers", "LSTM", "--seeds=1"]
+    said = run("which_layer", *options, "--epochs=1")
+    assert "Scaled by the training data" in said and "best val_loss" in said
+    assert str(Path("runs", "which_layer", "best.keras")) in said
+    with pytest.raises(SystemExit, match=r"(?s)other settings.*--output"):
+        run("which_layer", *options, "--epochs=2")
+
+
 def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
     """Each cell in turn, by the interpreter alone; a picture needs no window."""
     monkeypatch.chdir(tmp_path)

@@ -166,7 +166,8 @@ def reports(tuner, stored, file):
             row = row_of(trial, Path(tuner.get_trial_dir(trial.trial_id)))
             best = oracle.get_best_trials()[0].score
             text = f"{len(oracle.end_order)}/{total} {row.line()}"
-            print(text if best is None else f"{text}; best {best:.4g}", file=file, flush=True)
+            best = "" if best is None else f"; best {oracle.objective.name} {best:.4g}"
+            print(f"{text}{best}", file=file, flush=True)
 
     return on_change
 
