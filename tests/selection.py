@@ -268,8 +268,8 @@ test_paths.py
     compiled  kernels_in_half_precision_equal_the_steps
     quick     stateful_layers_go_on_from_their_slots[*-AdamLSTM]
     compiled  stateful_layers_go_on_from_their_slots  1/3
-    quick     a_step_size_that_changes_is_followed[cpu-65-Mean]
-    compiled  a_step_size_that_changes_is_followed  1/3
+    quick     linear_rules_of_every_kind_equal_the_steps[cpu-65-Mean]
+    compiled  linear_rules_of_every_kind_equal_the_steps  1/3
     quick     filter_equals_the_steps_of_the_rule[65-*]
     torch     filter_equals_the_steps_of_the_rule
     quick     half_precision_around_the_layer[*AdamLSTM*]
