@@ -346,7 +346,6 @@ test_tuning_search.py
     torch     *
 test_tuning_space.py
     quick     each_branch_trains_and_reloads[MomentumRNN]
-    once      the_package_alone_imports_no_tuner
     torch     *
 test_tuning_interruptions.py
     once      a_killed_process_loses_no_trial_and_keeps_no_lock

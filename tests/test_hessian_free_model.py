@@ -80,21 +80,6 @@ def test_fit_has_metrics_validation_callbacks_and_sample_weights():
         assert history["numbers_mae"][0] == pytest.approx(expected["numbers_mae"][0], rel=1e-5)
 
 
-def test_callbacks_set_the_learning_rate_and_the_decay():
-    class Rising(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            self.model.optimizer.decay = 0.1 * epoch
-
-    plateau = keras.callbacks.ReduceLROnPlateau("loss", 0.5, patience=0, min_delta=100)
-    model = small()
-    model.fit(X, Y, 12, 4, verbose=0, callbacks=[plateau, Rising()])
-    assert float(model.optimizer.learning_rate) == pytest.approx(0.125)
-    assert float(model.optimizer.decay) == pytest.approx(0.3)
-    halved = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5**epoch)
-    model.fit(X, Y, 12, 3, verbose=0, callbacks=[halved])
-    assert float(model.optimizer.learning_rate) == pytest.approx(0.25)
-
-
 def test_inputs_and_outputs_by_name_through_a_layer_that_is_shared():
     inputs = {name: keras.Input((4, 2), name=name) for name in ("a", "b")}
     shared = MomentumRNN(3)
@@ -119,17 +104,6 @@ def test_batches_that_do_not_divide_and_class_weights():
     model.fit(X, classes, 5, verbose=0, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     assert int(model.optimizer.iterations) == 3
     assert np.isfinite(weights(model)).all()
-
-
-def test_a_layer_that_is_frozen_stays():
-    model = small()
-    first, last = model.layers[1:]
-    first.trainable = False
-    model.compile(HessianFree(cg_steps=5), "mse")
-    before = [array(w).copy() for w in (first.kernel, last.kernel)]
-    model.train_on_batch(X, Y)
-    np.testing.assert_array_equal(array(first.kernel), before[0])
-    assert np.abs(array(last.kernel) - before[1]).max() > 1e-4
 
 
 def test_sparse_gradients_of_an_embedding():
@@ -172,18 +146,6 @@ def test_compiled_with_several_steps_at_once():
     for m in (model, other):
         m.fit(X, Y, 6, 2, verbose=0, shuffle=False)
     np.testing.assert_allclose(weights(model), weights(other), atol=1e-4)
-
-
-def test_an_existing_model_is_trained_by_its_inputs_and_outputs():
-    plain = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
-    model = HessianFreeModel(plain.inputs, plain.outputs)
-    model.compile(HessianFree(damping=1e-4), "mse")
-    model.fit(X, Y, 12, 2, verbose=0)
-    np.testing.assert_array_equal(
-        array(plain.layers[0].kernel), array(model.trainable_variables[0])
-    )
-    y = array(plain(X))
-    assert np.mean((y - Y) ** 2) < np.mean(Y**2)
 
 
 # Random numbers and states

@@ -265,24 +265,6 @@ def test_a_layer_of_keras_starts_at_momentum_0(name):
         kmr.convert.to_keras(ours, exact=True)
 
 
-def trained(optimizer, frozen=None, epochs=3, **rule):
-    layer = learned("LSTM", rule=rules.LearnedMomentum(**rule))
-    model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
-    before = [array(getattr(layer.cell.rule, n)).copy() for n in layer.cell.rule.weight_names]
-    if frozen:
-        getattr(layer.cell.rule, frozen).trainable = False
-    model.compile(optimizer, "mse")
-    model.fit(X, np.ones((3, 1)), epochs=epochs, verbose=0)
-    after = [array(getattr(layer.cell.rule, n)) for n in layer.cell.rule.weight_names]
-    return dict(zip(layer.cell.rule.weight_names, zip(before, after)))
-
-
-@pytest.mark.parametrize("frozen", [None, *rules.LearnedMomentum.weight_names])
-def test_training_moves_what_is_not_frozen(frozen):
-    for name, (before, after) in trained("adam", frozen, per="unit").items():
-        assert np.array_equal(before, after) == (name == frozen)
-
-
 def test_time_scales_are_those_that_were_learned():
     layer = learned("GRU", rule=rules.LearnedMomentum(0.75, 0.5, per="unit"))
     model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])

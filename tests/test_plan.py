@@ -264,6 +264,7 @@ def test_plans_of_layers_without_a_kernel():
         (kmr.MomentumRNN(4, parameterization="hidden"), "step"),
         (kmr.MomentumGRU(4, reset_after=False), "filter"),
         (kmr.MomentumRNN(4, activation="relu"), "filter"),
+        (kmr.MomentumDTRIV(4), "filter"),
         (kmr.MCRM(4), "step"),
         (kmr.NestedLSTM(4), "step"),
         (kmr.MCRM(4, memory=gru(4, use_bias=False)), "step"),
@@ -279,12 +280,6 @@ def test_plans_of_layers_without_a_kernel():
         plan = layer.plan(features=3)
         assert plan.path == path
         assert plan.reason
-
-
-def test_an_input_wider_than_the_drive_is_not_filtered():
-    layer = kmr.MomentumRNN(4)
-    layer.build((None, None, 4))
-    assert layer.plan().path == "step"
 
 
 def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():

@@ -112,18 +112,6 @@ def test_file_of_an_earlier_release_loads(path):
         assert_close(model.predict(file["x"], verbose=0), file["y"], tolerance=1e-5)
 
 
-def test_optimizer_state_survives(tmp_path):
-    y = np.ones((2, 2))
-    model = model_of(CASES[0].layer(4))
-    model.compile("adam", "mse")
-    model.fit(X, y, epochs=2, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    for m in (model, loaded):
-        m.fit(X, y, epochs=2, verbose=0)
-    assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
-
-
 def test_names_are_registered_under_the_package():
     for case in CASES:
         for cls in (case.layer_class, type(case.layer().cell)):
