@@ -84,6 +84,8 @@ test_diagnostics.py
     quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
     quick     *refused*
     compiled  *
+test_distribution.py
+    slow      *
 test_docs.py
     slow      examples_of_the_pages[*first_model.md]
     slow      examples_of_the_pages[*from_lstm_to_file.md]
@@ -218,9 +220,6 @@ test_new_cell.py
     quick     it_equals_its_equations[Adam-dead_row]
     compiled  it_equals_its_equations  1/3
     compiled  *
-test_next_keras.py
-    compiled  each_family_trains_saves_and_loads
-    slow      two_processes_learn_what_one_learns
 test_optimizers.py
     quick     equations
     torch     bad_*_is_refused

@@ -12,6 +12,8 @@ import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
 from harness import assert_close, normal
 
+pytestmark = pytest.mark.keras_nightly
+
 GOLDEN = Path(__file__).parent / "golden"
 X = normal(np.random.default_rng(8), 2, 5, 3)
 

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 X = normal(RNG, 32, 8, 3)
 Y = np.tanh(X.sum(axis=(1, 2)))[:, None]
 
-pytestmark = pytest.mark.parametrize("case", CASES)
+pytestmark = [pytest.mark.parametrize("case", CASES), pytest.mark.keras_nightly]
 
 
 def model_of(case, **options):
