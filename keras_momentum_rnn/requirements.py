@@ -11,7 +11,7 @@ def check(part, extra, modules):
         extra: the extra of this distribution that has them all.
         modules: dict from modules to the distributions that have them.
     """
-    missing = [name for module, name in modules.items() if not found(module)]
+    missing = [name for module, name in modules.items() if not is_installed(module)]
     if missing:
         raise ImportError(
             f"{part} needs {', '.join(missing)} (extra `{extra}`). Install: "
@@ -19,5 +19,5 @@ def check(part, extra, modules):
         )
 
 
-def found(module):
+def is_installed(module):
     return importlib.util.find_spec(module) is not None
