@@ -367,15 +367,6 @@ def test_the_hypermodel_refuses_at_once(arguments, message):
     assert message in str(error.value)
 
 
-def test_by_default_the_layers_are_those_that_the_pages_name():
-    hypermodel = MomentumHyperModel((3, 2), 2, units=2)
-    assert hypermodel.layers == ["LSTM", "GRU", "MomentumRNN", "NAGLSTM"]
-    page = Path(__file__).parent.parent / "docs" / "choose" / "which_layer.md"
-    if page.exists():
-        assert all(f"`{name}`" in page.read_text() for name in hypermodel.layers[2:])
-    hypermodel.build(keras_tuner.HyperParameters())
-
-
 def test_unknown_tasks_are_refused():
     with pytest.raises(ValueError, match=r"Received: tasks=.*'imdb'"):
         paper_trials(["LSTM"], ["mnist", "imdb"])
