@@ -120,7 +120,7 @@ def main():
     for model in options.models:
         for mean in MODELS[model]:
             steps = contestants(model, mean)
-            timed(steps.values(), 2)
+            timed(steps.values(), 1)
             seconds = dict(zip(steps, timed(steps.values(), options.rounds).T))
             row = {name: round(1e3 * float(np.median(s)), 2) for name, s in seconds.items()}
             others = [name for name in steps if name != "ours"]

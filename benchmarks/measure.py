@@ -59,11 +59,17 @@ def units_of(name, case):
     return round((-b + (b * b + 4 * a * total) ** 0.5) / (2 * a))
 
 
-def timed(calls, rounds):
-    """Return the seconds of each call in each round, `(rounds, calls)`."""
+def timed(calls, rounds, warm=True):
+    """Return the seconds of each call in each round, `(rounds, calls)`.
+
+    If `warm`, each is called once before, not timed: the idle threads of another layer hold
+    cores for milliseconds, and a user's program runs one layer again and again.
+    """
     seconds = np.zeros((rounds, len(calls)))
     for i in range(rounds):
         for j, call in enumerate(calls):
+            if warm:
+                call()
             start = time.perf_counter()
             call()
             seconds[i, j] = time.perf_counter() - start

@@ -112,8 +112,8 @@ def measured(make, updates, rounds):
         return lambda: with_switch(native, train)
 
     calls = [epoch(*contestant) for contestant in contestants.values()]
-    timed(calls, 1)
-    seconds = dict(zip(contestants, timed(calls, rounds).T / updates))
+    timed(calls, 1, warm=False)
+    seconds = dict(zip(contestants, timed(calls, rounds, warm=False).T / updates))
     row = {name: round(1e3 * float(np.median(s)), 2) for name, s in seconds.items()}
     row["ratio"] = ratio(seconds["accelerated"], seconds["keras"])
     if "torch" in seconds:

@@ -18,7 +18,7 @@ from keras_momentum_rnn.paths.filtered import powers_overflow
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
-from keras_momentum_rnn.paths.plan import Plan, call_of, choose
+from keras_momentum_rnn.paths.plan import ONE_STEP, Plan, call_of, choose
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
 from keras_momentum_rnn.rules import Rule
@@ -146,7 +146,6 @@ class RuleLayer(keras.layers.RNN):
             "mask": mask,
             "training": training,
             "slots_given": slots,
-            "one_step": False,
             "transformed": transformed,
             "exported": None,
             "device": current_device(),
@@ -245,11 +244,12 @@ class RuleLayer(keras.layers.RNN):
     def _plan_for(self, sequence, slots_given):
         """Return the plan of a call, or raise where `use_cudnn=True` cannot be met."""
         exported = traced_for_export(sequence.x, sequence.training)
+        if sequence.x.shape[1] == 1 and not exported and self.use_cudnn is not True:
+            return ONE_STEP
         call = {
             "mask": sequence.mask is not None,
             "training": sequence.training,
             "slots_given": slots_given,
-            "one_step": sequence.x.shape[1] == 1,
             "transformed": transform_is_active([sequence.x, *sequence.states], self.cell),
             "exported": exported,
             "features": sequence.x.shape[-1],

@@ -10,12 +10,15 @@ import pytest
 from harness import BACKEND
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn import recurrent
+from keras_momentum_rnn.layers import plain
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths import registry, run
 from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 FILTERS = "the rule filters the input in a loop over steps"
 OFF = f"no native kernel: {SWITCH}=0"
+STEPS = planning.Plan("step", "a test")
 NOT_ZERO = "the slots do not start at zero"
 ONLY_TANH = "fused and native kernels have tanh and sigmoid alone"
 
@@ -133,7 +136,6 @@ FILTERING = ("fused-torch", "fused-stock", "filter")
 KEPT_AWAY = [
     *((name, "use_cudnn", False) for name in SERVED),
     *((name, "unroll", True) for name in SERVED),
-    *((name, "one_step", True) for name in SERVED),
     *((name, "exported", "graph") for name in SERVED),
     *((name, "rule_kind", "other") for name in SERVED),
     *((name, "rule_kind", "elementwise") for name in FILTERING),
@@ -224,7 +226,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
             "served graph": "graph_loop",
         }
         assert plan.path == loops.get(call.exported, "step")
-    elif call.use_cudnn is False or call.unroll or (call.one_step and call.use_cudnn == "auto"):
+    elif call.use_cudnn is False or call.unroll:
         assert plan.path == "step"
     elif plan.path != "step":
         assert [kernel.refusal(call) for kernel in takers] == [None]
@@ -273,6 +275,19 @@ def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
     # Its recurrence has one, the scaled drive in front of it on a CPU has not.
     with pytest.raises(ValueError, match=r"AdamLSTM.*use_cudnn=True"):
         kmr.AdamLSTM(4, use_cudnn=True)(x)
+
+
+@pytest.mark.parametrize("module, layer_class", [(recurrent, kmr.AdamLSTM), (plain, kmr.LSTM)])
+def test_one_step_is_not_planned(module, layer_class, monkeypatch):
+    layer, planned = layer_class(4), []
+    layer.build((1, None, 3))
+    monkeypatch.setattr(module, "plan_once", lambda *_, **call: planned.append(call) or STEPS)
+    for steps, count in ((1, 0), (2, 1)):
+        layer.call(keras.ops.zeros((1, steps, 3)))
+        assert len(planned) == count
+    if layer_class is kmr.AdamLSTM:
+        with pytest.raises(ValueError, match="No fused kernel"):
+            layer_class(4, use_cudnn=True)(np.zeros((1, 1, 3), "float32"))
 
 
 def test_a_refused_call_leaves_no_dropout_masks_behind():

@@ -76,7 +76,7 @@ class PlainLayer:
         return {}
 
     def _plan(self, cell, **call):
-        call |= {"slots_given": False, "one_step": False, "rule_overflows": False}
+        call |= {"slots_given": False, "rule_overflows": False}
         call["device"] = current_device()
         plan = plan_once(self, cell, self._plans, **call)
         if plan.path != "step" or call["exported"]:
@@ -122,10 +122,14 @@ class PlainLayer:
         if self.stateful:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
             states = [ops.copy(state) for state in states]
+        mask = mask[0] if is_nested(mask) else mask
+        if sequences.shape[1] == 1 and not traced_by_torch():
+            # Keras makes no loop of it; but a file of any length is traced with one step.
+            return super().inner_loop(sequences, states, mask, training=training)
         sequence = Sequence(
             x=sequences,
             states=states,
-            mask=mask[0] if is_nested(mask) else mask,
+            mask=mask,
             training=training,
             unroll=self.unroll,
             all_outputs=self.return_sequences,
@@ -150,8 +154,7 @@ class PlainLayer:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
-            # Of one step Keras makes no loop; a file of any length is traced with one step.
-            and (time not in (0, 1) or traced_by_torch())
+            and time != 0
             and features == cell.kernel.shape[0]
             and len(states) == len(cell.state_size)
             and all(alike(*pair) for pair in shapes)

@@ -38,6 +38,10 @@ class Plan:
     rematerialises: bool = False
 
 
+# To choose and prepare a kernel takes longer than the one step of a stream.
+ONE_STEP = Plan("step", "the sequence has one step")
+
+
 @dataclass(frozen=True)
 class Call:
     """Everything that the choice of a path depends on.
@@ -66,7 +70,6 @@ class Call:
         recurrent_dropout: bool, whether dropout acts on h in this call.
         mask: bool, whether the call has a mask.
         slots_given: bool, whether the call's `initial_state` holds slots.
-        one_step: bool, whether the sequence has one step, as in streaming.
         transformed: bool, whether a function transform of PyTorch acts on the call.
         native_absence: str, why there is no native kernel here, or None.
         exported: None, or how the call is traced for a file, of `traced_for_export`.
@@ -95,7 +98,6 @@ class Call:
     recurrent_dropout: bool
     mask: bool
     slots_given: bool
-    one_step: bool
     transformed: bool
     native_absence: str | None
     exported: str | None
@@ -164,9 +166,6 @@ def choose(call):
         return plan_with(UNIVERSAL, call, ["use_cudnn=False"])
     if call.unroll:
         return plan_with(UNIVERSAL, call, ["unroll=True"])
-    if call.one_step and call.use_cudnn is not True:
-        # To prepare a kernel takes longer than a step.
-        return plan_with(UNIVERSAL, call, ["the sequence has one step"])
     kernels = [kernel for kernel in KERNELS if kernel.serves_device(call)]
     refusals = []
     if not any(kernel.fused for kernel in kernels):
