@@ -344,7 +344,7 @@ test_tuning_search.py
     quick     the_best_model_loads_and_has_its_score
     torch     *
 test_tuning_space.py
-    quick     each_branch_trains_and_reloads[MomentumRNN]
+    quick     each_branch_trains[MomentumRNN]
     torch     *
 test_tuning_interruptions.py
     once      a_killed_process_loses_no_trial_and_keeps_no_lock

@@ -84,7 +84,7 @@ TRAINED = [
 
 
 @pytest.mark.parametrize(("name", "options"), TRAINED, ids=[name for name, _ in TRAINED])
-def test_each_branch_trains_and_reloads(name, options, tmp_path):
+def test_each_branch_trains(name, options):
     layers = [name for name, _ in TRAINED]
     hypermodel = MomentumHyperModel((3, 2), head=2, layers=layers, units=2, **options)
     model = hypermodel.build(parameters(layer=name))
@@ -103,17 +103,6 @@ def test_each_branch_trains_and_reloads(name, options, tmp_path):
     model.fit(x, y, verbose=0)
     moved = [not np.array_equal(a, b) for a, b in zip(before, model.get_weights())]
     assert any(moved) and all(np.isfinite(w).all() for w in model.get_weights())
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    for layer, loaded in zip(model.layers, again.layers, strict=True):
-        assert type(layer) is type(loaded)
-        if isinstance(layer, keras.layers.RNN):
-            assert layer.get_config() == loaded.get_config()
-    for loaded, weight in zip(again.get_weights(), model.get_weights(), strict=True):
-        np.testing.assert_array_equal(loaded, weight)
-    if name == "LSTM":
-        predicted = model.predict(x, verbose=0)
-        np.testing.assert_allclose(again.predict(x, verbose=0), predicted, atol=1e-6)
 
 
 def test_orthogonal_layers_choose_parametrization_and_period():
