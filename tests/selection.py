@@ -173,9 +173,8 @@ test_hessian_free.py
     torch     config_has_every_argument_and_rebuilds_the_optimizer
     compiled  *
 test_hessian_free_model.py
+    torch     *refused*
     compiled  *
-test_hessian_free_refusals.py
-    torch     *
 test_initializers.py
     quick     initializers_follow_keras
     torch     *
