@@ -2,6 +2,19 @@
 
 import importlib.util
 
+import keras
+
+# The modules that a search needs, and the distributions that have them.
+TUNING = {
+    "keras_tuner": "keras-tuner",
+    "pandas": "pandas",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+}
+if keras.config.backend() == "tensorflow":
+    # keras-tuner imports it in every trial on this backend, and does not require it.
+    TUNING["tensorboard"] = "tensorboard"
+
 
 def check(part, extra, modules):
     """Raise an `ImportError` that says what to install, if a module is missing.
