@@ -61,6 +61,15 @@ def test_exact_copies_predict_the_same(name, form):
     assert any(type(part).__name__ == type(layer).keras_layer.__name__ for part in plain.layers)
 
 
+def test_an_exact_copy_stays_close_where_the_drive_grows():
+    """Nesterov's grows at every step, and rounding with it."""
+    layer = kmr.NAGGRU(8, return_sequences=True)
+    layer.build((None, None, FEATURES))
+    randomise(layer, np.random.default_rng(3), scale=1.0)
+    x = normal(np.random.default_rng(2), 4, 700, FEATURES)
+    assert np.abs(array(to_keras(layer, exact=True)(x)) - array(layer(x))).max() < 5e-4
+
+
 def test_an_exact_copy_shares_no_array_with_its_original():
     model = keras.Sequential([keras.Input((None, FEATURES)), copied(LINEAR["MomentumLSTM"])])
     plain = to_keras(model, exact=True)

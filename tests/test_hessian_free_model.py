@@ -7,7 +7,7 @@ from harness import BACKEND, array, normal
 from keras import ops
 
 from keras_momentum_rnn import AdamLSTM, MomentumRNN
-from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
+from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, hessian_free_model
 
 RNG = np.random.default_rng(0)
 X = normal(RNG, 12, 5)
@@ -123,6 +123,15 @@ def test_constraints_hold():
     model.compile(HessianFree(damping=1e-3), "mse")
     model.train_on_batch(X, -X.sum(axis=1, keepdims=True))
     assert array(model.layers[-1].kernel).min() == 0
+
+
+def test_on_a_gpu_recurrent_layers_run_their_steps(monkeypatch):
+    """Its kernels have no second derivatives."""
+    monkeypatch.setattr(hessian_free_model, "current_device", lambda: "gpu")
+    layer = AdamLSTM(4)
+    model = net(keras.layers.Reshape((5, 1)), layer, keras.layers.Dense(1))
+    model.compile(HessianFree(), "mse")
+    assert layer.use_cudnn is False
 
 
 def test_an_output_without_a_loss_or_a_weight():

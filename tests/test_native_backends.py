@@ -1,5 +1,8 @@
 """The native kernel as an operation of a backend: transforms, graphs, memory, files."""
 
+import sys
+from unittest import mock
+
 import keras
 import numpy as np
 import pytest
@@ -171,6 +174,9 @@ def test_jax_transforms_in_inference(monkeypatch):
         assert_close(array(one), array(other), 1e-4)
     kernel_of_inference = "keras_momentum_rnn.native.inference"
     assert kernel_of_inference in jax.jit(outputs).lower(x).as_text()
+    with mock.patch.dict(sys.modules, {"jax2onnx": sys}):  # which knows no kernel
+        lowered = jax.jit(lambda x: outputs(x)).lower(x)
+    assert kernel_of_inference not in lowered.as_text()
     monkeypatch.setattr(runtime, "SMALL", small)
     jax.clear_caches()
     assert kernel_of_inference not in jax.jit(outputs).lower(x).as_text()

@@ -363,6 +363,22 @@ def test_what_is_masked_may_be_nan_or_infinite(case, value):
     assert not by_actual["x"][~mask].any()
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu"], indirect=True)
+@pytest.mark.parametrize("mask", [None, "holes"])
+def test_an_unmasked_nan_reaches_few_steps_before_it(mask, device):
+    """Those of its chunk, where the rule filters the input of all steps at once."""
+    time, at = 3 * CHUNK, 3 * CHUNK - 2
+    x = normal(np.random.default_rng(0), 2, time, 3)
+    x[0, at, 1] = np.nan
+    counted = np.ones((2, time), bool) if mask is None else MASKS[mask](2, time)
+    counted[0, at] = True
+    call = {} if mask is None else {"mask": counted}
+    spoilt = np.isnan(run(kmr.MomentumLSTM(4, return_sequences=True), x, **call)[0]).any(-1)
+    first = spoilt[0].argmax()
+    assert spoilt[0, at:].all() and not spoilt[1].any()
+    assert counted[0, first:at].sum() < CHUNK == 64
+
+
 @pytest.mark.skipif(BACKEND != "torch", reason="on the others inference runs the steps")
 @pytest.mark.parametrize("device", ["native"], indirect=True)
 @pytest.mark.parametrize("case", [c for c in WITH_KERNEL if c.formulation != "released"])

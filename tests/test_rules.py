@@ -118,8 +118,19 @@ def test_rules_serialise(rule):
     config = keras.saving.serialize_keras_object(rule)
     again = rules.get(config)
     assert type(again) is type(rule)
-    assert again.get_config() == rule.get_config()
+    assert vars(again) == vars(rule)
     assert config["registered_name"] == f"keras_momentum_rnn>{type(rule).__name__}"
+
+
+def test_a_rule_that_keeps_no_argument_is_told_to():
+    class Forgetful(Averaging):
+        get_config = rules.Rule.get_config
+
+        def __init__(self, rate=0.9):
+            super().__init__(rate)
+
+    with pytest.raises(NotImplementedError, match=r"Forgetful must keep .* as `self\.rate`"):
+        kmr.RuleLSTM(2, rule=Forgetful())
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,18 @@ def test_all_that_a_config_says_of_a_hypermodel_is_compared(other, told):
     assert told in text if told else not text
 
 
+def test_a_search_stays_on_its_backend_and_its_version_of_keras_tuner():
+    hypermodel = MomentumHyperModel(**MODEL)
+    model = hypermodel.build(keras_tuner.HyperParameters())
+    found = settings_of(hypermodel, model)
+    for name, own in (
+        ("backend", keras.config.backend()),
+        ("keras_tuner", keras_tuner.__version__),
+    ):
+        assert found[name] == own
+        assert name in "".join(differences(found, {**found, name: "another"}))
+
+
 def test_data_differ_in_values_type_shape_and_place():
     x = np.arange(6, dtype="float32")
     different = [x, x[::-1], x.astype("float64"), x.reshape(2, 3), [x, x], [x], {"a": x}]

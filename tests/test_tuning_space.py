@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -189,6 +190,14 @@ def test_the_guide_has_the_ranges_of_the_search(name):
     low, high = hyperparameter.search
     assert f"| [{low:g}, {high:g}]" in line
     assert ("logarithmic" in line) == (hyperparameter.scale == "log")
+
+
+@pytest.mark.skipif(not GUIDE.exists(), reason="an installed package has no guide")
+def test_the_guide_has_the_ranges_of_the_model():
+    specs, text = MomentumHyperModel((None, 3), head=2).specs, GUIDE.read_text()
+    assert f"`units` ({specs['units']})" in text
+    (rate,) = re.findall(r"`learning_rate` \((\S+) to (\S+), logarithmic\)", text)
+    assert tuple(map(float, rate)) == specs["learning_rate"]
 
 
 @pytest.mark.parametrize(("name", "value"), [("epsilon", 1e-16), ("relaxed", False)])

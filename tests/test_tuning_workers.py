@@ -133,9 +133,10 @@ def test_a_worker_goes_on_with_its_trial_though_the_chief_was_started_again(chie
     report(first, other)
     first.update_trial(mine.trial_id, {"score": 0.5})
     again = chief()
+    # Nobody else is given it meanwhile.
+    assert again.create_trial("worker1").trial_id == "2"
     assert again.create_trial("worker0").trial_id == mine.trial_id
     again.end_trial(Trial(mine.hyperparameters, mine.trial_id, "COMPLETED"))
-    assert again.create_trial("worker1").trial_id == "2"
     assert again.end_order == [other.trial_id, mine.trial_id]
 
 
