@@ -88,6 +88,21 @@ def _small_heap():
         jax.clear_caches()
 
 
+@pytest.fixture(params=["native", "cpu", "gpu"])
+def device(request, monkeypatch):
+    """The device that plans see. On a CPU the kernels of a GPU compute the same, slowly."""
+    from keras_momentum_rnn.paths.native.runtime import SWITCH
+
+    if request.param == "native":
+        pytest.importorskip("numba", reason="the native kernel needs it")
+        monkeypatch.delenv(SWITCH, raising=False)
+    else:
+        monkeypatch.setenv(SWITCH, "0")
+    seen = "gpu" if request.param == "gpu" else "cpu"
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: seen)
+    return request.param
+
+
 @pytest.fixture(autouse=True)
 def _fresh_keras():
     """No test leaves a dtype policy, names or random numbers behind."""

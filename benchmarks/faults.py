@@ -46,6 +46,7 @@ import sklearn.gaussian_process  # noqa: F401
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.tuning import MomentumHyperModel, load_results, tune
+from papers.experiments.results_file import processor
 
 RESULTS = Path(__file__).parent / "results" / "faults.json"
 # The processes of each search.
@@ -196,10 +197,8 @@ def collected(file):
 
 
 def surroundings():
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    processor = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
     return {
-        "processor": processor,
+        "processor": processor(),
         "python": platform.python_version(),
         "keras": keras.__version__,
         "torch": sys.modules["torch"].__version__,

@@ -75,15 +75,15 @@ def recurrent_layers(layer):
 
     The owner is the user's own layer that made it, or None for a part of a model's graph.
     """
-    found = {}
+    owned = {}
     for part in layers_in(layer):
         if isinstance(part, keras.layers.RNN):
-            found[id(part)] = part, None
+            owned[id(part)] = part, None
         elif not isinstance(part, (keras.Model, keras.layers.Wrapper)):
             for made in keras.tree.flatten(vars(part)):
                 if isinstance(made, keras.layers.RNN):
-                    found.setdefault(id(made), (made, part))
-    return list(found.values())
+                    owned.setdefault(id(made), (made, part))
+    return list(owned.values())
 
 
 def reason_to_keep(layer, owner):

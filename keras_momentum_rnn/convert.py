@@ -67,16 +67,14 @@ def from_keras(
 
     Example:
 
-    ```python
-    import keras
-    from keras_momentum_rnn import MomentumLSTM, convert
-
-    model = keras.Sequential(
-        [keras.Input((None, 8)), keras.layers.LSTM(16), keras.layers.Dense(3)]
-    )
-    ours = convert.from_keras(model, MomentumLSTM, momentum=0.3, step_size=1.0)
-    ours.compile("adam", "mse")  # and fine-tune
-    ```
+    >>> import keras
+    >>> from keras_momentum_rnn import MomentumLSTM, convert
+    >>> lstm, dense = keras.layers.LSTM(16), keras.layers.Dense(3)
+    >>> model = keras.Sequential([keras.Input((None, 8)), lstm, dense])
+    >>> ours = convert.from_keras(model, MomentumLSTM, momentum=0.3, step_size=1.0)
+    >>> ours.compile("adam", "mse")  # and fine-tune
+    >>> type(ours.layers[0]).__name__, ours.layers[0].momentum
+    ('MomentumLSTM', 0.3)
     """
     _check_counterpart(layer_class, numbers)
     theirs = layer_class.keras_layer
@@ -110,17 +108,15 @@ def accelerate(layer_or_model: keras.layers.Layer, report: bool = False) -> Any:
 
     Example:
 
-    ```python
-    import keras
-    from keras_momentum_rnn import convert
-
-    model = keras.Sequential(
-        [keras.Input((None, 8)), keras.layers.LSTM(16), keras.layers.Dense(3)]
-    )
-    model.compile("adam", "mse")
-    fast = convert.accelerate(model, report=True)  # and train it
-    plain = convert.to_keras(fast)
-    ```
+    >>> import keras
+    >>> from keras_momentum_rnn import convert
+    >>> lstm, dense = keras.layers.LSTM(16), keras.layers.Dense(3)
+    >>> model = keras.Sequential([keras.Input((None, 8)), lstm, dense])
+    >>> model.compile("adam", "mse")
+    >>> fast = convert.accelerate(model)  # and train it
+    >>> plain = convert.to_keras(fast)
+    >>> fast.compiled, type(plain.layers[0]) is keras.layers.LSTM
+    (True, True)
     """
     conversion = _FromKeras(PLAIN, {})
     new = conversion.run(layer_or_model)
@@ -163,14 +159,11 @@ def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
 
     Example:
 
-    ```python
-    import keras
-    from keras_momentum_rnn import MomentumLSTM, convert
-
-    layer = MomentumLSTM(16, momentum=0.0, step_size=1.0)
-    layer.build((None, 5, 8))
-    plain = convert.to_keras(layer)  # a keras.layers.LSTM
-    ```
+    >>> from keras_momentum_rnn import MomentumLSTM, convert
+    >>> layer = MomentumLSTM(16, momentum=0.0, step_size=1.0)
+    >>> layer.build((None, 5, 8))
+    >>> type(convert.to_keras(layer)).__name__
+    'LSTM'
     """
     return _ToKeras(exact).run(layer_or_model)
 

@@ -35,8 +35,12 @@ def traced_for_export(sequences: Tensor, training: bool) -> str | None:
     if backend == "torch":
         return traced_by_torch(sequences.shape[1])
     if backend == "jax":
-        for_onnx = not training and "jax2onnx" in sys.modules and _is_traced(sequences)
-        is_open = any(_is_symbolic(size) for size in sequences.shape)
+        import jax
+        from jax import export
+
+        is_traced = isinstance(sequences, jax.core.Tracer)
+        for_onnx = not training and "jax2onnx" in sys.modules and is_traced
+        is_open = any(map(export.is_symbolic_dim, sequences.shape))
         return "graph" if for_onnx or is_open else None
     import tensorflow as tf
 
@@ -84,18 +88,6 @@ def traced_by_torch(length: int = 1) -> str | None:
         return None
     is_open = isinstance(length, torch.SymInt) and hasattr(torch, "while_loop")
     return "open graph" if is_open else "graph"
-
-
-def _is_traced(x):
-    import jax
-
-    return isinstance(x, jax.core.Tracer)
-
-
-def _is_symbolic(size):
-    from jax import export
-
-    return export.is_symbolic_dim(size)
 
 
 def may_become_a_file(training: bool) -> bool:

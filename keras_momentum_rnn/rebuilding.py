@@ -61,14 +61,6 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
     return [outputs[i] for i in range(len(outputs))]
 
 
-def config_to_copy(layer: keras.layers.Layer) -> dict[str, Any]:
-    """Return the config of a layer, with its rule itself, which need not be registered."""
-    config = layer.get_config()
-    if isinstance(layer, RuleLayer) and "rule" in config:
-        config["rule"] = layer.rule
-    return config
-
-
 def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
     """Return a new layer with the config of a layer, built if that is; weights start anew.
 
@@ -77,7 +69,10 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
         **changes: arguments that shall differ.
     """
     if isinstance(layer, RuleLayer):
-        new = type(layer).from_config({**config_to_copy(layer), **changes})
+        config = layer.get_config()
+        if "rule" in config:
+            config["rule"] = layer.rule  # itself, since it need not be registered
+        new = type(layer).from_config({**config, **changes})
     else:
         serialized = keras.saving.serialize_keras_object(layer)
         serialized["config"] |= changes

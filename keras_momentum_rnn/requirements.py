@@ -2,6 +2,19 @@
 
 import importlib.util
 
+import keras
+
+# The modules that a search needs, and the distributions that have them.
+TUNING = {
+    "keras_tuner": "keras-tuner",
+    "pandas": "pandas",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+}
+if keras.config.backend() == "tensorflow":
+    # keras-tuner imports it in every trial on this backend, and does not require it.
+    TUNING["tensorboard"] = "tensorboard"
+
 
 def check(part, extra, modules):
     """Raise an `ImportError` that says what to install, if a module is missing.
@@ -11,7 +24,7 @@ def check(part, extra, modules):
         extra: the extra of this distribution that has them all.
         modules: dict from modules to the distributions that have them.
     """
-    missing = [name for module, name in modules.items() if not found(module)]
+    missing = [name for module, name in modules.items() if not is_installed(module)]
     if missing:
         raise ImportError(
             f"{part} needs {', '.join(missing)} (extra `{extra}`). Install: "
@@ -19,5 +32,5 @@ def check(part, extra, modules):
         )
 
 
-def found(module):
+def is_installed(module):
     return importlib.util.find_spec(module) is not None

@@ -5,6 +5,7 @@ row: `units (units - 1) / 2` numbers. Everything here keeps the dtype that it ge
 """
 
 import contextlib
+import functools
 import math
 
 import keras
@@ -95,11 +96,6 @@ def cayley(skew):
 PARAMETRIZATIONS = {"expm": expm, "cayley": cayley}
 
 
-def portable_expm(skew):
-    """Return the matrix exponential by products alone."""
-    return scaled_and_squared(skew, unroll=True)
-
-
 def portable_cayley(skew):
     """Return `(I + S)^-1 (I - S) = 2 (I + S)^-1 - I` by products alone."""
     eye = ops.eye(skew.shape[0], dtype=skew.dtype)
@@ -114,7 +110,10 @@ def portable_cayley(skew):
 
 
 # For files: no format has an exponential of matrices, and few can solve linear equations.
-PORTABLE = {"expm": portable_expm, "cayley": portable_cayley}
+PORTABLE = {
+    "expm": functools.partial(scaled_and_squared, unroll=True),
+    "cayley": portable_cayley,
+}
 
 
 def nearer_orthogonal(matrix):

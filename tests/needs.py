@@ -6,15 +6,14 @@ from importlib.util import find_spec
 import keras
 import pytest
 
+from keras_momentum_rnn import requirements
+
 BACKENDS = ("tensorflow", "jax", "torch")
 # The parts of the package that import more than Keras, and what they import.
 PARTS = {
     "native": ("numba", "llvmlite"),
-    "tuning": ("keras_tuner", "pandas", "scipy", "sklearn"),
+    "tuning": tuple(requirements.TUNING),
 }
-if keras.config.backend() == "tensorflow":
-    # keras-tuner imports it there, and does not require it.
-    PARTS["tuning"] += ("tensorboard",)
 
 
 def backend_of(module):

@@ -180,16 +180,9 @@ def test_a_file_of_the_way_back_needs_keras_alone(tmp_path):
     assert_equal_arrays(back.optimizer.variables, loaded.optimizer.variables)
 
 
-@pytest.fixture
-def half_precision():
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_float16")
-    yield
-    keras.config.set_dtype_policy(before)
-
-
-def test_a_loss_scale_goes_along(half_precision):
+def test_a_loss_scale_goes_along():
     """Keras puts it around the optimizer, and not into the config."""
+    keras.config.set_dtype_policy("mixed_float16")
     model = keras.Sequential(
         [keras.Input((TIME, WIDTH)), layers.LSTM(UNITS), layers.Dense(2, dtype="float32")]
     )

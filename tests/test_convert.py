@@ -1,7 +1,5 @@
 """Conversion of layers from Keras and back, against the outputs of the original."""
 
-import re
-
 import keras
 import numpy as np
 import pytest
@@ -31,7 +29,6 @@ from keras_momentum_rnn import (
     MomentumRNN,
     RMSPropLSTM,
     RuleLSTM,
-    convert,
     rules,
 )
 from keras_momentum_rnn.convert import from_keras, to_keras
@@ -189,35 +186,6 @@ def test_each_class_takes_its_numbers_and_trains(layer_class):
     assert ours.train_on_batch(x, y) > ours.train_on_batch(x, y)
 
 
-def test_a_converted_model_saves_and_reloads(tmp_path):
-    first = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))
-    model = keras.Sequential([keras.Input((TIME, WIDTH)), first, layers.LSTM(UNITS)])
-    ours = from_keras(randomized(model), RuleLSTM, rule=rules.Adam(0.5))
-    ours.compile("sgd", "mse")
-    ours.fit(random(BATCH, TIME, WIDTH), random(BATCH, UNITS), verbose=0)
-    ours.save(tmp_path / "ours.keras")
-    reloaded = keras.saving.load_model(tmp_path / "ours.keras")
-    assert_same(ours, reloaded, random(BATCH, TIME, WIDTH))
-
-
-def test_dropout_acts_in_training_only():
-    x = keras.Input((TIME, WIDTH))
-    model = functional(x, outputs=layers.LSTM(UNITS, dropout=0.5)(layers.Masking()(x)))
-    ours = from_keras(model, MomentumLSTM)
-    first, trained, last = (
-        arrays(ours(sequences(), training=training))[0] for training in (False, True, False)
-    )
-    assert np.abs(first - trained).max() > 1e-3
-    np.testing.assert_array_equal(first, last)
-
-
-def test_a_restart_at_every_step_is_the_plain_layer():
-    plain = layers.LSTM(UNITS)
-    plain.build((None, TIME, WIDTH))
-    ours = from_keras(randomized(plain), SRLSTM, restart_period=1, step_size=1.0)
-    assert_same(plain, ours, random(BATCH, TIME, WIDTH))
-
-
 @pytest.mark.parametrize("use_bias", [True, False])
 def test_recurrent_bias(use_bias):
     x = random(BATCH, TIME, WIDTH)
@@ -231,15 +199,6 @@ def test_recurrent_bias(use_bias):
     assert np.abs(arrays(back(x))[0] - arrays(plain(x))[0]).max() > 1e-2
     unbuilt = to_keras(MomentumLSTM(UNITS, use_bias=use_bias, use_recurrent_bias=True))
     assert unbuilt.use_bias and not unbuilt.built
-
-
-@pytest.mark.parametrize("function", [from_keras, to_keras], ids=lambda f: f.__name__)
-def test_the_example_of_the_docstring_runs(function):
-    (code,) = re.findall(r"```python\n(.*?)```", function.__doc__, re.DOTALL)
-    names = {}
-    exec("\n".join(line[4:] for line in code.splitlines()), names)
-    assert names["convert"] is convert
-    assert isinstance(names.get("plain", names.get("ours")), keras.Layer)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 import keras
 import numpy as np
 import pytest
-from cases import CASES
+from cases import CASES, Case
+from cases import GRU as GRU_OF_KERAS
 from harness import BACKEND, array, assert_close, normal, randomise, stepping_pair
 from keras import ops
 from masks import MASKS
 
-from keras_momentum_rnn import GRU, LSTM, AdamLSTM, SimpleRNN
+from keras_momentum_rnn import GRU, LSTM, AdamLSTM, RuleGRU, SimpleRNN, rules
 
 TIME, FEATURES, UNITS = 7, 2, 3
 # One of each recurrence, and of each kind of rule.
@@ -24,6 +25,14 @@ NAMES = (
     "NestedLSTM",
 )
 ROWS = [case for case in CASES if case.id in NAMES]
+LEARNED = Case(
+    RuleGRU,
+    "LearnedMomentum",
+    {},
+    *GRU_OF_KERAS,
+    options={"rule": rules.LearnedMomentum(per="unit")},
+    label="RuleGRU-learned",
+)
 
 
 def pair(case, **options):
@@ -86,7 +95,7 @@ def gradient_penalty(layer, mask, **call):
 
 @pytest.mark.second_derivatives
 @pytest.mark.parametrize("mask", [None, "holes"])
-@pytest.mark.parametrize("case", ROWS)
+@pytest.mark.parametrize("case", [*ROWS, LEARNED])
 def test_second_derivatives_are_those_of_the_steps(case, mask):
     # With a mask the final states are those of the samples' ends, not of the last step.
     fast, step = pair(case, return_state=True)
@@ -97,67 +106,6 @@ def test_second_derivatives_are_those_of_the_steps(case, mask):
         assert_close(array(one), array(other), 1e-9 if BACKEND == "tensorflow" else 1e-4)
     # The recurrent weights have a part in it: None or zero is what a missing term gives.
     assert max(abs(array(g)).max() for g in expected[1:]) > 1e-3
-
-
-@pytest.mark.second_derivatives
-@pytest.mark.parametrize("name", ["AdamLSTM", "MomentumGRU"])
-def test_second_derivatives_are_those_of_differences(name):
-    (case,) = [case for case in CASES if case.id == name]
-    layer = pair(case)[0]
-    loss, values = function_of(layer), arguments(layer)
-    actual = hessian_of_x(loss, values)
-    x, step = array(values[0]).astype("float64"), 1e-5 if BACKEND == "tensorflow" else 1e-2
-    direction = normal(np.random.default_rng(5), *x.shape)
-
-    def gradient_at(x):
-        moved = ops.convert_to_tensor(x, dtype=layer.compute_dtype)
-        return array(gradient_of_x(loss, [moved, *values[1:]]))
-
-    expected = (gradient_at(x + step * direction) - gradient_at(x - step * direction)) / (
-        2 * step
-    )
-    actual = np.tensordot(actual, direction, axes=3)
-    assert_close(actual, expected, 1e-6 if BACKEND == "tensorflow" else 2e-2)
-
-
-def gradient_of_x(loss, values):
-    if BACKEND == "torch":
-        import torch
-
-        x = values[0].detach().clone().requires_grad_()
-        return torch.autograd.grad(loss(x, *values[1:]), x)[0]
-    if BACKEND == "jax":
-        import jax
-
-        return jax.grad(loss)(*values)
-    import tensorflow as tf
-
-    with tf.GradientTape() as tape:
-        tape.watch(values[0])
-        value = loss(*values)
-    return tape.gradient(value, values[0])
-
-
-def hessian_of_x(loss, values):
-    if BACKEND == "torch":
-        import torch
-
-        return array(
-            torch.autograd.functional.hessian(lambda x: loss(x, *values[1:]), values[0])
-        )
-    if BACKEND == "jax":
-        import jax
-
-        return array(jax.jit(jax.hessian(loss))(*values))
-    import tensorflow as tf
-
-    with tf.GradientTape(persistent=True) as outer:
-        outer.watch(values[0])
-        with tf.GradientTape() as tape:
-            tape.watch(values[0])
-            value = loss(*values)
-        by_x = tape.gradient(value, values[0])
-    return array(outer.jacobian(by_x, values[0], experimental_use_pfor=False))
 
 
 TRANSFORMED = [case for case in ROWS if case.id not in ("SRDTRIV", "AdamDTRIV-cayley")]
@@ -228,14 +176,6 @@ def test_gradients_of_many_results_at_once(case):
         for layer, fast in zip(layers, (True, False))
     )
     assert_close(array(actual), array(expected), 1e-5)
-
-
-@pytest.mark.transforms
-@pytest.mark.skipif(BACKEND != "torch", reason="the paths of the others know every transform")
-def test_plan_says_that_a_transform_steps():
-    plan = AdamLSTM(4).plan(features=2, transformed=True)
-    assert plan.path == "step"
-    assert "a function transform acts on the call" in plan.reason
 
 
 @pytest.mark.parametrize("cls", [AdamLSTM, LSTM, GRU, SimpleRNN], ids=lambda c: c.__name__)

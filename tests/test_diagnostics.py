@@ -47,33 +47,25 @@ def test_gradient_norms_are_those_of_a_restart_from_h(name):
     assert_close(norms[t], np.linalg.norm(exact))
 
 
+@pytest.mark.parametrize("all_steps", [False, True], ids=["last", "all"])
 @pytest.mark.parametrize("name", ["SimpleRNN", "MomentumRNN"])
-def test_one_step_is_d_u_with_and_without_momentum(name):
-    """dL/dh_t = U D_{t+1} dL/dh_{t+1}: the velocity depends on the inputs alone."""
-    (x, y), layer = data(), LAYERS[name]()
+def test_one_step_is_d_u_with_and_without_momentum(name, all_steps):
+    """dL/dh_t = U D_{t+1} dL/dh_{t+1}, plus what the output at t adds.
+
+    The velocity depends on the inputs alone.
+    """
+    (x, _), layer = data(), LAYERS[name](return_sequences=all_steps)
+    y = normal(np.random.default_rng(2), BATCH, TIME, 1)[:, 0 if all_steps else -1 :]
     model = model_of(layer)
     kernel, bias = readout_of(model)
     h = memory_map(layer, x)["h"].astype("float64")
-    gradient = np.zeros_like(h)
-    error = h[:, -1] @ kernel + bias - y
-    gradient[:, -1] = (2 * error / error.size) @ kernel.T
+    error = np.zeros((BATCH, TIME, 1))
+    error[:, -y.shape[1] :] = h[:, -y.shape[1] :] @ kernel + bias - y
+    gradient = (2 * error / y.size) @ kernel.T
     recurrent = array(layer.cell.recurrent_kernel).astype("float64")
-    for t in reversed(range(TIME - 1)):
-        gradient[:, t] = (gradient[:, t + 1] * (1 - h[:, t + 1] ** 2)) @ recurrent.T
-    assert_close(gradient_norms(model, x, y, layer), norm(gradient))
-
-
-def test_outputs_at_all_steps_add_to_the_gradient():
-    (x, _), layer = data(), kmr.MomentumRNN(UNITS, return_sequences=True)
-    y = normal(np.random.default_rng(2), BATCH, TIME, 1)
-    model = model_of(layer)
-    kernel, bias = readout_of(model)
-    recurrent = array(layer.cell.recurrent_kernel).astype("float64")
-    h = memory_map(layer, x)["h"].astype("float64")
-    error = h @ kernel + bias - y
-    gradient = (2 * error / error.size) @ kernel.T
     for t in reversed(range(TIME - 1)):
         gradient[:, t] += (gradient[:, t + 1] * (1 - h[:, t + 1] ** 2)) @ recurrent.T
+    y = y if all_steps else y[:, 0]
     assert_close(gradient_norms(model, x, y, layer), norm(gradient))
 
 

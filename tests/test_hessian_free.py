@@ -218,36 +218,31 @@ def test_config_has_every_argument_and_rebuilds_the_optimizer():
         optimizer.decay = 0.5
 
 
-def test_decay_and_learning_rate_may_be_set_between_fits():
+@pytest.mark.parametrize("scheduled", [False, True], ids=["set", "scheduled"])
+def test_decay_and_learning_rate_change_from_update_to_update(scheduled):
+    """Set between two calls of fit, or by schedules that count the updates."""
     x, y, a, b = regression()
-    model = linear_model(plain(cg_steps=1, decay=0.9))
-    w, v = array(model.trainable_variables[0])[:, 0].astype("float64"), np.zeros(5)
-    for decay, rate in ((0.9, 1.0), (0.3, 0.5), (0.0, 0.25)):
-        model.optimizer.decay, model.optimizer.learning_rate = decay, rate
-        for _ in range(2):
-            model.fit(x, y, batch_size=len(x), verbose=0)
-            r = b - a @ (w + decay * v)
-            v = decay * v + r @ r / (r @ a @ r) * r
-            w = w + rate * v
-            np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], w, atol=1e-5)
-    assert model.optimizer.get_config()["decay"] == 0.0
-    assert int(model.optimizer.total_cg_steps) == 6
-
-
-def test_schedules_count_updates():
-    x, y, a, b = regression()
-    decays, rates = [0.5, 0.7, 0.9], [1.0, 0.5, 0.25]
+    decays, rates = [0.9, 0.3, 0.0], [1.0, 0.5, 0.25]
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay
-    model = linear_model(plain(
-        cg_steps=1, decay=schedule([0, 1], decays), learning_rate=schedule([0, 1], rates)
-    ))  # fmt: skip
+    options = {"decay": 0.9, "learning_rate": 1.0}
+    if scheduled:
+        options = {
+            "decay": schedule([0, 1], decays),
+            "learning_rate": schedule([0, 1], rates),
+        }
+    model = linear_model(plain(cg_steps=1, **options))
     w, v = array(model.trainable_variables[0])[:, 0].astype("float64"), np.zeros(5)
-    model.fit(x, y, batch_size=len(x), epochs=3, verbose=0)
     for decay, rate in zip(decays, rates):
+        if not scheduled:
+            model.optimizer.decay, model.optimizer.learning_rate = decay, rate
+        model.fit(x, y, batch_size=len(x), verbose=0)
         r = b - a @ (w + decay * v)
         v = decay * v + r @ r / (r @ a @ r) * r
         w = w + rate * v
-    np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], w, atol=1e-5)
+        np.testing.assert_allclose(array(model.trainable_variables[0])[:, 0], w, atol=1e-5)
+    assert int(model.optimizer.total_cg_steps) == 3
+    if not scheduled:
+        assert model.optimizer.get_config()["decay"] == 0.0
 
 
 BAD = {

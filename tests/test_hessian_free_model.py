@@ -80,21 +80,6 @@ def test_fit_has_metrics_validation_callbacks_and_sample_weights():
         assert history["numbers_mae"][0] == pytest.approx(expected["numbers_mae"][0], rel=1e-5)
 
 
-def test_callbacks_set_the_learning_rate_and_the_decay():
-    class Rising(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            self.model.optimizer.decay = 0.1 * epoch
-
-    plateau = keras.callbacks.ReduceLROnPlateau("loss", 0.5, patience=0, min_delta=100)
-    model = small()
-    model.fit(X, Y, 12, 4, verbose=0, callbacks=[plateau, Rising()])
-    assert float(model.optimizer.learning_rate) == pytest.approx(0.125)
-    assert float(model.optimizer.decay) == pytest.approx(0.3)
-    halved = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5**epoch)
-    model.fit(X, Y, 12, 3, verbose=0, callbacks=[halved])
-    assert float(model.optimizer.learning_rate) == pytest.approx(0.25)
-
-
 def test_inputs_and_outputs_by_name_through_a_layer_that_is_shared():
     inputs = {name: keras.Input((4, 2), name=name) for name in ("a", "b")}
     shared = MomentumRNN(3)
@@ -119,17 +104,6 @@ def test_batches_that_do_not_divide_and_class_weights():
     model.fit(X, classes, 5, verbose=0, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     assert int(model.optimizer.iterations) == 3
     assert np.isfinite(weights(model)).all()
-
-
-def test_a_layer_that_is_frozen_stays():
-    model = small()
-    first, last = model.layers[1:]
-    first.trainable = False
-    model.compile(HessianFree(cg_steps=5), "mse")
-    before = [array(w).copy() for w in (first.kernel, last.kernel)]
-    model.train_on_batch(X, Y)
-    np.testing.assert_array_equal(array(first.kernel), before[0])
-    assert np.abs(array(last.kernel) - before[1]).max() > 1e-4
 
 
 def test_sparse_gradients_of_an_embedding():
@@ -181,18 +155,6 @@ def test_compiled_with_several_steps_at_once():
     for m in (model, other):
         m.fit(X, Y, 6, 2, verbose=0, shuffle=False)
     np.testing.assert_allclose(weights(model), weights(other), atol=1e-4)
-
-
-def test_an_existing_model_is_trained_by_its_inputs_and_outputs():
-    plain = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
-    model = HessianFreeModel(plain.inputs, plain.outputs)
-    model.compile(HessianFree(damping=1e-4), "mse")
-    model.fit(X, Y, 12, 2, verbose=0)
-    np.testing.assert_array_equal(
-        array(plain.layers[0].kernel), array(model.trainable_variables[0])
-    )
-    y = array(plain(X))
-    assert np.mean((y - Y) ** 2) < np.mean(Y**2)
 
 
 # Random numbers and states
@@ -330,3 +292,60 @@ def test_float64_is_exact(float64):
         model.train_on_batch(x, y)
     solution = np.linalg.lstsq(x, y, rcond=None)[0]
     np.testing.assert_allclose(array(model.trainable_variables[0]), solution, atol=1e-9)
+
+
+# Refusals
+
+
+def test_another_optimizer_is_refused():
+    model = net(keras.layers.Dense(1))
+    with pytest.raises(
+        ValueError, match=r"compiled with a `HessianFree`.* Received: optimizer="
+    ):
+        model.compile("adam", "mse")
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_half_precision_is_refused(policy):
+    model = net(keras.layers.Dense(2), keras.layers.Dense(1, dtype=policy, name="half"))
+    with pytest.raises(ValueError, match=r"half precision.* Received: a layer 'half'"):
+        model.compile(HessianFree(), "mse")
+    keras.config.set_dtype_policy(policy)
+    model = net(keras.layers.Dense(1))
+    with pytest.raises(ValueError, match="half precision"):
+        model.compile(HessianFree(), "mse")
+
+
+def test_stateful_layers_are_refused():
+    inputs = keras.Input((4, 2), batch_size=3)
+    hidden = keras.layers.SimpleRNN(2, stateful=True, name="carries")(inputs)
+    model = HessianFreeModel(inputs, keras.layers.Dense(1)(hidden))
+    with pytest.raises(ValueError, match="Received: the stateful layer 'carries'"):
+        model.compile(HessianFree(), "mse")
+
+
+def test_an_optimizer_of_other_variables_is_refused():
+    model = small()
+    optimizer, loss = model.optimizer, model.loss
+    model.compile(optimizer, loss)  # of the same, it goes on
+    model.layers[1].trainable = False
+    with pytest.raises(
+        ValueError, match=r"keeps to the variables.* Received: shapes \[\(4, 1\)"
+    ):
+        model.compile(optimizer, loss)
+
+
+def test_layers_frozen_after_compile_are_refused_until_it_is_compiled_again():
+    model = small()
+    model.layers[1].trainable = False
+    with pytest.raises(ValueError, match=r"compile with a new one.* Received: shapes \[\(4, 1"):
+        model.fit(X, Y, verbose=0)
+    model.compile(HessianFree(cg_steps=2), "mse")
+    before = model.layers[1].get_weights()[0]
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_array_equal(model.layers[1].get_weights()[0], before)
+
+
+def test_nothing_to_train_is_refused():
+    with pytest.raises(ValueError, match="needs weights to train"):
+        net(keras.layers.Rescaling(2.0)).compile(HessianFree(), "mse")

@@ -1,4 +1,4 @@
-"""The rule that learns its momentum: its start, its gradients on every path, its files."""
+"""The rule that learns its momentum: its start, its gradients on every path, conversion."""
 
 import keras
 import numpy as np
@@ -9,18 +9,17 @@ from harness import (
     assert_close,
     normal,
     randomise,
-    results_and_gradients,
     run,
     stepping_pair,
 )
 from keras import ops
 from masks import MASKS
+from pairs import compare
 
 import keras_momentum_rnn as kmr
 import keras_momentum_rnn.convert
 from keras_momentum_rnn import diagnostics, rules
 from keras_momentum_rnn.paths.filtered import CHUNK
-from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 PER = ("scalar", "gate", "unit")
 LAYERS = {
@@ -171,19 +170,6 @@ def test_a_step_is_its_equation(per, tied):
 # The paths
 
 
-@pytest.fixture(params=["native", "cpu", "gpu"])
-def device(request, monkeypatch):
-    """The device that the plan sees. On a CPU the kernels of a GPU compute the same, slowly."""
-    if request.param == "native":
-        pytest.importorskip("numba", reason="the native kernel needs it")
-        monkeypatch.delenv(SWITCH, raising=False)
-    else:
-        monkeypatch.setenv(SWITCH, "0")
-    seen = "gpu" if request.param == "gpu" else "cpu"
-    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: seen)
-    return request.param
-
-
 TIME = CHUNK + 7
 # Options of a layer, whether the call is given slots, and its mask.
 CALLS = {
@@ -202,66 +188,32 @@ ROWS = [
 ]
 
 
-def pair(name, per, dtype="float32", **options):
+def pair(name, per, **options):
     """Two layers alike, the second of which steps."""
     options = {"return_sequences": True, "return_state": True, **options}
     if name != "MCRM":
         options["seed"] = 3
     rule = rules.LearnedMomentum(per=per)
-    return stepping_pair(lambda: learned(name, rule=rule, dtype=dtype, **options), (3, TIME, 2))
-
-
-def assert_equal(layers, call, tolerance=1e-5):
-    _, slots, mask = call
-    rng = np.random.default_rng(1)
-    x, sizes = normal(rng, 3, TIME, 2), layers[0].state_size
-    kwargs = {"training": True}
-    if mask is not None:
-        kwargs["mask"] = MASKS[mask](3, TIME)
-    states = [normal(rng, 3, size) for size in sizes] if slots else None
-    cotangents = [normal(rng, 3, TIME, 5), *(normal(rng, 3, size) for size in sizes)]
-    (fast, by_fast), (exact, by_step) = (
-        results_and_gradients(layer, x, cotangents, states, **kwargs) for layer in layers
-    )
-    for actual, expected in zip(fast, exact, strict=True):
-        assert_close(actual, expected, tolerance)
-    assert set(by_fast) == set(by_step) >= set(rules.LearnedMomentum.weight_names)
-    for name, expected in by_step.items():
-        assert_close(by_fast[name], expected, 10 * tolerance)
+    return stepping_pair(lambda: learned(name, rule=rule, **options), (3, TIME, 2))
 
 
 NATIVE, FUSED = ("LSTM", "GRU", "RNN", "DTRIV", "MCRM"), ("LSTM", "GRU", "RNN")
 
 
-def path_of(device, name, per, slots):
-    """The path that the plan must choose, worked out by hand."""
-    filterable = per == "scalar" and not slots and name in FUSED
-    if name == "hidden":
-        return "step"
-    if device == "native" and name in NATIVE:
-        return "native"
-    if BACKEND == "torch":
-        if filterable:
-            return "fused"
-        if device == "gpu" and name in FUSED:
-            return "drive"
-    if device == "gpu" and name in ("LSTM", "GRU"):
-        if filterable:
-            return "fused"
-        return "step" if per == "scalar" else "drive"
-    return "filter" if filterable or (per, slots) == ("scalar", False) else "step"
-
-
 @pytest.mark.parametrize(("name", "per", "call"), ROWS)
 def test_every_path_equals_the_steps(name, per, call, device):
-    options, slots, _ = CALLS[call]
+    options, slots, mask = CALLS[call]
     if device != "cpu" and name not in (NATIVE if device == "native" else FUSED):
         pytest.skip("the same path on every device")
-    layers = pair(name, per, **options)
-    plan = layers[0].plan(training=True, slots=slots, mask=call != "plain")
-    assert plan.path == path_of(device, name, per, slots)
+    layers, shape = pair(name, per, **options), (3, TIME, 2)
+    plan = layers[0].plan(training=True, slots=slots, mask=mask is not None)
+    assert (plan.path == "native") == (device == "native")
+    if BACKEND == "torch" and device != "native" and name in FUSED:
+        driven = "drive" if device == "gpu" else "step"
+        assert plan.path == ("fused" if per == "scalar" and not slots else driven)
     if plan.path != "step":
-        assert_equal(layers, CALLS[call])
+        mask = None if mask is None else MASKS[mask](*shape[:2])
+        compare(layers, shape, mask, slots=slots)
     elif per != "scalar" and name in FUSED:
         assert "LearnedMomentum has other numbers for each gate or unit" in plan.reason
 
@@ -295,44 +247,7 @@ def test_numbers_that_differ_need_not_be_learned(device):
     assert kmr.RuleRNN(5, rule=Drifting()).plan(features=2).path == "step"
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-@pytest.mark.parametrize("device", ["native"], indirect=True)
-def test_second_derivatives_are_those_of_the_steps(device):
-    import torch
-
-    layers, found = pair("GRU", "unit"), []
-    rng = np.random.default_rng(1)
-    x, cotangent = normal(rng, 3, TIME, 2), torch.tensor(normal(rng, 3, TIME, 5))
-    weights = [[w.value for w in layer.trainable_weights] for layer in layers]
-    assert layers[0].plan(slots=True, training=True).path == "native"
-    states = [torch.tensor(normal(rng, 3, size)) for size in layers[0].state_size]
-    for layer, values in zip(layers, weights):
-        outputs = layer(torch.tensor(x), initial_state=states)[0]
-        first = torch.autograd.grad((outputs * cotangent).sum(), values, create_graph=True)
-        penalty = sum((g * g).sum() for g in first)
-        found.append([g.numpy() for g in torch.autograd.grad(penalty, values)])
-    for actual, expected in zip(*found, strict=True):
-        assert_close(actual, expected, 1e-3)
-
-
-# Files, conversion, training
-
-
-def test_a_saved_model_goes_on_as_it_was(tmp_path):
-    numbers = {"momentum": 0.8, "step_size": 0.3, "per": "unit", "tied": True}
-    numbers |= {"spread": (0.1, 0.9), "seed": 3}
-    rule = rules.LearnedMomentum(**numbers)
-    model = keras.Sequential(
-        [keras.Input((None, 2)), keras.layers.Bidirectional(learned("LSTM", rule=rule))]
-    )
-    randomise(model.layers[0].forward_layer, np.random.default_rng(0))
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    assert again.layers[0].forward_layer.rule.get_config() == numbers
-    assert_close(again.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
-    config = keras.saving.serialize_keras_object(rule)
-    assert config["registered_name"] == "keras_momentum_rnn>LearnedMomentum"
-    assert rules.get(config).get_config() == numbers
+# Conversion and training
 
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
@@ -348,24 +263,6 @@ def test_a_layer_of_keras_starts_at_momentum_0(name):
         kmr.convert.to_keras(ours)
     with pytest.raises(ValueError, match="without such a filter"):
         kmr.convert.to_keras(ours, exact=True)
-
-
-def trained(optimizer, frozen=None, epochs=3, **rule):
-    layer = learned("LSTM", rule=rules.LearnedMomentum(**rule))
-    model = keras.Sequential([keras.Input((9, 2)), layer, keras.layers.Dense(1)])
-    before = [array(getattr(layer.cell.rule, n)).copy() for n in layer.cell.rule.weight_names]
-    if frozen:
-        getattr(layer.cell.rule, frozen).trainable = False
-    model.compile(optimizer, "mse")
-    model.fit(X, np.ones((3, 1)), epochs=epochs, verbose=0)
-    after = [array(getattr(layer.cell.rule, n)) for n in layer.cell.rule.weight_names]
-    return dict(zip(layer.cell.rule.weight_names, zip(before, after)))
-
-
-@pytest.mark.parametrize("frozen", [None, *rules.LearnedMomentum.weight_names])
-def test_training_moves_what_is_not_frozen(frozen):
-    for name, (before, after) in trained("adam", frozen, per="unit").items():
-        assert np.array_equal(before, after) == (name == frozen)
 
 
 def test_time_scales_are_those_that_were_learned():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, results_and_gradients
 from masks import MASKS
-from native_layers import compare, pair, pair_of
+from pairs import compare, pair, pair_of
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native import runtime

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal
-from native_layers import compare, pair
+from pairs import compare, pair
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native import runtime

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 from harness import BACKEND, array, normal
-from native_layers import pair
+from pairs import pair
 
 import keras_momentum_rnn as kmr
 

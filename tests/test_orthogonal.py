@@ -10,7 +10,6 @@ from reference import expm
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert
 from keras_momentum_rnn.cells import orthogonal
-from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 POLICIES = ["float32", "mixed_bfloat16", "mixed_float16", "float16"]
 PARAMETRIZATIONS = ["expm", "cayley"]
@@ -176,17 +175,6 @@ def test_a_call_that_changes_the_base_is_not_repeated():
     assert array(layer.cell.calls_at_base) == 0
     if BACKEND != "jax":  # whose `checkpoint` traces `training`, in layers of Keras too
         assert array(layer(x)).shape == array(other(x, training=True)).shape == (2, 4)
-
-
-def test_plan_has_no_fused_path(monkeypatch):
-    monkeypatch.setenv(SWITCH, "0")
-    plan = kmr.MomentumDTRIV(4).plan(features=1)
-    torch = BACKEND == "torch"
-    assert plan.path == "filter"
-    lacking = (
-        "MomentumDTRIVCell has no fused kernel" if torch else "no fused kernel for the CPU"
-    )
-    assert lacking in plan.reason
 
 
 def test_convert_refuses_what_has_no_counterpart_and_passes_by_the_rest():

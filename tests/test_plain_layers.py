@@ -114,33 +114,28 @@ def with_own_activation(layer):
     layer.cell.activation = keras.activations.softsign
 
 
-# What runs as in Keras: options, arguments of the call, a change of the layer, and the reason.
+LSTM, GRU = CLASSES[:2]
+# What runs as in Keras: our class and Keras's, options, and the reason.
 AS_IN_KERAS = {
-    "activation": ({"activation": "softsign"}, {}, "tanh and sigmoid alone"),
-    "unroll": ({"unroll": True}, {}, "unroll=True"),
-    "stepped": ({"use_cudnn": False}, {}, "use_cudnn=False"),
-    "half": ({"dtype": "mixed_bfloat16"}, {}, "computes in bfloat16"),
+    "activation": (LSTM, {"activation": "softsign"}, "tanh and sigmoid alone"),
+    "unroll": (LSTM, {"unroll": True}, "unroll=True"),
+    "stepped": (LSTM, {"use_cudnn": False}, "use_cudnn=False"),
+    "half": (LSTM, {"dtype": "mixed_bfloat16"}, "computes in bfloat16"),
+    "reset-before": (GRU, {"reset_after": False}, "has no native kernel"),
 }
 
 
-@pytest.mark.parametrize("call", AS_IN_KERAS)
-@lstm
-def test_what_no_path_serves_runs_as_in_keras(ours, theirs, call, monkeypatch):
-    options, arguments, reason = AS_IN_KERAS[call]
-    layers, taken = pair(ours, theirs, **options), paths_taken(monkeypatch)
-    plan = layers[0].plan(**arguments)
+@pytest.mark.parametrize(
+    "classes, options, reason", AS_IN_KERAS.values(), ids=list(AS_IN_KERAS)
+)
+def test_what_no_path_serves_runs_as_in_keras(classes, options, reason, monkeypatch):
+    layers, taken = pair(*classes, **options), paths_taken(monkeypatch)
+    plan = layers[0].plan(training=True)
     assert plan.path == "keras" and reason in plan.reason and "no rule" not in plan.reason
     x = normal(np.random.default_rng(1), *SHAPE)
-    one, other = (run(layer, x, **arguments)[0] for layer in layers)
+    one, other = (run(layer, x, training=True)[0] for layer in layers)
     np.testing.assert_array_equal(one, other)
     assert not taken
-
-
-def test_a_gru_that_resets_before_runs_as_in_keras():
-    layers = pair(kmr.GRU, keras.layers.GRU, reset_after=False)
-    assert layers[0].plan(training=True).path == "keras"
-    x = normal(np.random.default_rng(1), *SHAPE)
-    np.testing.assert_array_equal(*(run(layer, x, training=True)[0] for layer in layers))
 
 
 @pytest.mark.parametrize("change", [with_own_activation, with_own_cell])

@@ -72,25 +72,6 @@ class Averaging(rules.Rule):
         return {"decay": self.decay}
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class LearnedMomentum(rules.Rule):
-    """Heavy ball whose momentum is a weight: mu = sigmoid(a)."""
-
-    def slots(self, width):
-        return {"g": width}
-
-    def build(self, add_weight):
-        self.a = add_weight(shape=(), initializer="zeros", name="momentum_logit")
-
-    def update(self, u, slots):
-        (v,) = slots
-        v = ops.sigmoid(self.a) * v + u
-        return v, [v]
-
-    def get_config(self):
-        return {}
-
-
 def test_own_rule_computes_what_it_says():
     averaging, heavy_ball = same_weights(
         kmr.RuleLSTM(4, rule=Averaging(0.8)),
@@ -99,23 +80,26 @@ def test_own_rule_computes_what_it_says():
     assert_close(run(averaging, X)[0], run(heavy_ball, X)[0], tolerance=1e-6)
 
 
-@pytest.mark.parametrize("rule", [Averaging(0.7), LearnedMomentum()], ids=["fixed", "learned"])
-def test_own_rule_saves_with_the_model(rule, tmp_path):
-    model = keras.Sequential([keras.Input((None, 3)), kmr.RuleLSTM(4, rule=rule)])
-    randomise(model.layers[0], np.random.default_rng(0))
+LEARNED = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
+
+
+@pytest.mark.parametrize("rule", [Averaging(0.7), LEARNED], ids=["fixed", "learned"])
+def test_a_rule_saves_with_the_model(rule, tmp_path):
+    layer = keras.layers.Bidirectional(kmr.RuleLSTM(4, rule=rule))
+    model = keras.Sequential([keras.Input((None, 3)), layer])
+    randomise(layer.forward_layer, np.random.default_rng(0))
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert type(loaded.layers[0].rule) is type(rule)
-    assert loaded.layers[0].rule.get_config() == rule.get_config()
+    again = loaded.layers[0].forward_layer.rule
+    assert type(again) is type(rule) and again.get_config() == rule.get_config()
     assert_close(loaded.predict(X, verbose=0), model.predict(X, verbose=0), tolerance=1e-6)
 
 
 def test_two_layers_never_share_a_rule():
-    rule = LearnedMomentum()
-    one, other = kmr.RuleLSTM(2, rule=rule), kmr.RuleLSTM(2, rule=rule)
+    one, other = kmr.RuleLSTM(2, rule=LEARNED), kmr.RuleLSTM(2, rule=LEARNED)
     one.build(X.shape)
     other.build(X.shape)
-    assert one.rule.a is not other.rule.a
+    assert one.rule.momentum_logit is not other.rule.momentum_logit
 
 
 @pytest.mark.parametrize(
@@ -126,6 +110,7 @@ def test_two_layers_never_share_a_rule():
         rules.ScheduledRestart(7, 0.4),
         rules.Adam(0.3, 0.4, 0.5, 1e-7),
         rules.RMSProp(0.4, 0.5, 1e-7),
+        LEARNED,
     ],
     ids=lambda rule: type(rule).__name__,
 )

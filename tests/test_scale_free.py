@@ -81,13 +81,3 @@ def test_a_trained_lstm_keeps_its_bias(layer_class, use_bias):
     with pytest.warns(UserWarning, match="differ by up to"):
         back = convert.to_keras(ours)
     np.testing.assert_array_equal(array(back.cell.bias), expected)
-
-
-def test_a_search_hands_it_on():
-    keras_tuner = pytest.importorskip("keras_tuner")
-    pytest.importorskip("tensorboard", reason="the search needs it")
-    from keras_momentum_rnn.tuning import suggest_layer
-
-    hp = keras_tuner.HyperParameters()
-    layer = suggest_layer(hp, ["RMSPropLSTM", "LSTM"], units=4, scale_free=True)
-    assert layer.scale_free and "scale_free" not in hp.values

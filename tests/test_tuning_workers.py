@@ -296,11 +296,3 @@ def test_a_call_that_the_end_of_the_chief_cut_off_is_made_again(chief, monkeypat
     client.get_trial.side_effect = [cut_off]
     with pytest.raises(ValueError, match="serves another search than directory='folder'"):
         roles.Line(client, "another", "folder").get_trial("0")
-
-
-def test_trials_arrive_at_a_worker_with_their_values():
-    hp = keras_tuner.HyperParameters()
-    hp.Fixed("step_size", 0.6)
-    hp.Fixed("beta_logit", 6.906754778648554)
-    received = Trial.from_proto(Trial(hp).to_proto()).hyperparameters
-    assert received.values == hp.values  # in single precision, 0.6 were no choice any more

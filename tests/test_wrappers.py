@@ -63,18 +63,6 @@ def test_the_first_of_several_masks_is_that_of_the_sequence(case):
     assert np.abs(run(layer, X)[0] - expected).max() > 1e-3
 
 
-def test_embedding_mask_reaches_the_layer(case):
-    tokens = np.array([[1, 2, 3, 0, 0], [4, 0, 0, 0, 0], [1, 2, 3, 4, 1]])
-    model = keras.Sequential(
-        [
-            keras.layers.Embedding(5, FEATURES, mask_zero=True),
-            case.layer(UNITS),
-        ]
-    )
-    actual = array(model(tokens))
-    assert_close(actual[0], array(model(tokens[:1, :3]))[0], tolerance=1e-6)
-
-
 def test_functional_encoder_decoder_hands_over_the_cell_states(case):
     source, target = keras.Input((None, FEATURES)), keras.Input((None, FEATURES))
     encoder = case.layer(UNITS, return_state=True)

@@ -22,11 +22,6 @@ CACHED_WEIGHTS = 2**19
 MEMORY_WEIGHTS = {"nested_gru": 9, "nested_lstm": 12}
 
 
-def nothing_else(call):
-    """Return no further reasons to refuse a call."""
-    return []
-
-
 @dataclass(frozen=True)
 class Kernel:
     """One way to run a sequence, and the calls that it serves.
@@ -61,7 +56,7 @@ class Kernel:
     transforms: bool = True
     fused: bool = False
     in_steps: bool = False
-    reasons: Callable = nothing_else
+    reasons: Callable = lambda call: []
 
     def serves_device(self, call):
         """Return whether it runs on the backend and the device of a `Call`."""

@@ -1,19 +1,8 @@
 """Hyperparameter search over recurrent layers, with keras-tuner. Needs the extra `tuner`."""
 
-import keras
-
 from keras_momentum_rnn import requirements
 
-MODULES = {
-    "keras_tuner": "keras-tuner",
-    "pandas": "pandas",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-}
-if keras.config.backend() == "tensorflow":
-    # keras-tuner imports it in every trial on this backend, and does not require it.
-    MODULES["tensorboard"] = "tensorboard"
-requirements.check("keras_momentum_rnn.tuning", "tuner", MODULES)
+requirements.check("keras_momentum_rnn.tuning", "tuner", requirements.TUNING)
 
 from keras_momentum_rnn.tuning.first_trials import paper_trials  # noqa: E402
 from keras_momentum_rnn.tuning.hypermodel import MomentumHyperModel  # noqa: E402

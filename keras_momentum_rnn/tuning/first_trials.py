@@ -99,8 +99,10 @@ def completed(trial, space):
         hps.merge([hp])
         if hps.is_active(hp):
             name = hp.name.removesuffix(LOGIT)
-            given = name in left
-            hps.values[hp.name] = held(hp, left.pop(name)) if given else default(hp, hps.values)
+            if name in left:
+                hps.values[hp.name] = checked_value(hp, left.pop(name))
+            else:
+                hps.values[hp.name] = default(hp, hps.values)
     if left:
         active = [name.removesuffix(LOGIT) for name in hps.values]
         raise ValueError(
@@ -122,18 +124,18 @@ def default(hp, values):
     if layer is not None and plain(hp.name) in OF_LAYERS:
         parameter = inspect.signature(layer).parameters.get(plain(hp.name))
         with contextlib.suppress(AttributeError, ValueError):
-            return held(hp, parameter.default)  # which may be out of the range
+            return checked_value(hp, parameter.default)  # which may be out of the range
     return hp.default
 
 
-def held(hp, value):
+def checked_value(hp, value):
     """Return a value as the search holds it, checked against the search's range."""
     is_interval = isinstance(hp, (hp_types.Float, hp_types.Int))
     options = [hp.min_value, hp.max_value] if is_interval else list(hp.values)
     with contextlib.suppress(TypeError, ValueError, ZeroDivisionError):
-        found = coded(hp.name, value)
-        kept = type(options[0])(found)
-        inside = options[0] <= kept <= options[1] if is_interval else kept in options
-        if inside and kept == found:
-            return kept
+        in_search = coded(hp.name, value)
+        typed = type(options[0])(in_search)
+        inside = options[0] <= typed <= options[1] if is_interval else typed in options
+        if inside and typed == in_search:
+            return typed
     raise ValueError(f"`{hp.name}` must be in {options} in a first trial. Received: {value!r}")

@@ -72,15 +72,15 @@ def row_of(trial, folder):
     """Return the row of a trial of keras-tuner, whose record is in `folder`."""
     record = read_record(folder)
     executions = record["executions"]
-    found = trial.hyperparameters.values
+    in_search = trial.hyperparameters.values
     # In the order of the space, which the wire does not keep for the values.
     active = [
         hp
         for hp in trial.hyperparameters.space
-        if hp.name in found and not hp.name.startswith("tuner/")
+        if hp.name in in_search and not hp.name.startswith("tuner/")
     ]
     values = {
-        hp.name.removesuffix(LOGIT): layer_value(hp.name, found[hp.name]) for hp in active
+        hp.name.removesuffix(LOGIT): layer_value(hp.name, in_search[hp.name]) for hp in active
     }
     fixed = {hp.name.removesuffix(LOGIT) for hp in active if isinstance(hp, Fixed)}
     row = Row(

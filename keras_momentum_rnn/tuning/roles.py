@@ -113,13 +113,13 @@ def work(make_tuner, directory, settings, fit):
 def await_chief():
     """Wait until the chief listens, and say so."""
     ip, port = address()
-    end, told = time.monotonic() + PATIENCE, False
+    end, announced = time.monotonic() + PATIENCE, False
     while True:
         with contextlib.suppress(OSError), socket.create_connection((ip, port), timeout=1):
             return
-        if not told:
+        if not announced:
             print(f"{os.environ[ID]} waits for the chief at {ip}:{port}", file=sys.stderr)
-        told = True
+        announced = True
         if time.monotonic() > end:
             raise TimeoutError(f"No chief answered at {ip}:{port} for {PATIENCE} seconds")
         time.sleep(1)
@@ -141,8 +141,9 @@ class Line:
         self.client, self.search, self.directory = client, search, directory
 
     def __getattr__(self, name):
-        found = getattr(self.client, name)
-        return functools.partial(self.call, found) if callable(found) else found
+        attribute = getattr(self.client, name)
+        is_method = callable(attribute)
+        return functools.partial(self.call, attribute) if is_method else attribute
 
     def call(self, function, *args, **kwargs):
         """Wait for the chief, and call a function of the client."""

@@ -97,18 +97,18 @@ def suggest_layer(
     specs = {**SEARCHED, **{n: v for n, v in arguments.items() if n in OF_LAYERS}}
     # Checked whether or not the branch is active.
     specs = {name: checked_spec(name, spec) for name, spec in specs.items()}
-    found = {name: value for name, value in arguments.items() if name not in OF_LAYERS}
+    passed = {name: value for name, value in arguments.items() if name not in OF_LAYERS}
     chosen = hp.Choice("layer", list(classes))
     width = ask(hp, "units", units)
     for name, spec in specs.items():
         takers = [layer for layer, cls in classes.items() if takes(cls, name)]
         if takers:
             with hp.conditional_scope("layer", takers):
-                found[name] = ask(hp, name, spec)
+                passed[name] = ask(hp, name, spec)
     if chosen is None:
         return None
     cls = classes[chosen]
-    return cls(width, **{n: v for n, v in found.items() if n in COMMON or takes(cls, n)})
+    return cls(width, **{n: v for n, v in passed.items() if n in COMMON or takes(cls, n)})
 
 
 def takes(cls, argument):
