@@ -123,6 +123,13 @@ def test_stale_code_goes_with_its_index(tmp_path):
     assert (tmp_path / "two.nbc").exists() and stamp.read_text() == runtime.fingerprint()
 
 
+def test_another_numba_makes_compiled_code_stale(monkeypatch):
+    """It would compile over the code of the first, and say nothing."""
+    old = runtime.fingerprint.__wrapped__()
+    monkeypatch.setattr(runtime, "version", lambda name: "0.0.1")
+    assert runtime.fingerprint.__wrapped__() != old
+
+
 def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monkeypatch):
     source = tmp_path / "rules.py"
     source.write_text("old")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import inspect
 from typing import Any, ClassVar
 
 import keras
@@ -10,7 +9,6 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
-from keras_momentum_rnn.arguments import refuse_of_others
 from keras_momentum_rnn.cells.plain import PlainCell, PlainGRUCell, PlainLSTMCell, PlainRNNCell
 from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
@@ -23,18 +21,6 @@ from keras_momentum_rnn.recurrent import check_steps, plan_once
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
-
-
-def refusing(init):
-    """Return `__init__` of a Keras layer, which names the layers that have an argument."""
-
-    def __init__(self, *args, **kwargs):
-        refuse_of_others(type(self), kwargs)
-        init(self, *args, **kwargs)
-
-    # Keras binds the arguments by it; it does not follow `functools.wraps`.
-    __init__.__signature__ = inspect.signature(init)
-    return __init__
 
 
 class PlainLayer:
@@ -240,7 +226,6 @@ class LSTM(PlainLayer, keras.layers.LSTM):
     that of Gers et al. (2000), "Learning to Forget".
     """
 
-    __init__ = refusing(keras.layers.LSTM.__init__)
     keras_layer = keras.layers.LSTM
     keras_cell = keras.layers.LSTMCell
     view = PlainLSTMCell
@@ -270,7 +255,6 @@ class GRU(PlainLayer, keras.layers.GRU):
     for Statistical Machine Translation"; the reset gate acts after the product, as in cuDNN.
     """
 
-    __init__ = refusing(keras.layers.GRU.__init__)
     keras_layer = keras.layers.GRU
     keras_cell = keras.layers.GRUCell
     view = PlainGRUCell
@@ -296,7 +280,6 @@ class SimpleRNN(PlainLayer, keras.layers.SimpleRNN):
     Reference: Elman (1990), "Finding Structure in Time".
     """
 
-    __init__ = refusing(keras.layers.SimpleRNN.__init__)
     keras_layer = keras.layers.SimpleRNN
     keras_cell = keras.layers.SimpleRNNCell
     view = PlainRNNCell

@@ -16,6 +16,7 @@ import threading
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor, wait
+from importlib.metadata import version
 from pathlib import Path
 
 import keras
@@ -150,13 +151,14 @@ def remove_stale(folder):
 
 @functools.cache
 def fingerprint():
-    """Return a digest of all files of the kernel, a str.
+    """Return a digest of all files of the kernel and of what compiles them, a str.
 
     It is made once, before they are imported: later they may differ from what this process
-    compiles.
+    compiles. Of another version's code Numba compiles everything anew.
     """
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    parts = [version("numba").encode(), *(file.read_bytes() for file in files)]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 # Threads over the samples of a batch
