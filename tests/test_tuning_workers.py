@@ -91,7 +91,6 @@ def test_every_trial_ends_once_though_a_worker_and_the_chief_are_killed(start, t
     assert chief.returncode == 0 and "the chief goes on True" in output
     assert "Resuming: 1 of 6 trials done" in output and "6/6 " in output
     assert worker.wait(LIMIT) == again.wait(LIMIT) == 0
-    assert "worker1 waits for the chief at 127.0.0.1" in worker.communicate()[1]
     rows = load_results(folder).rows
     assert [(row.trial, row.status) for row in rows] == [(n, "COMPLETED") for n in "012345"]
     assert len({json.dumps(row.values) for row in rows}) == 6
