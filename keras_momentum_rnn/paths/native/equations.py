@@ -15,6 +15,7 @@ from numba import njit
 from keras_momentum_rnn.paths.native.simd import (
     HALF,
     ONE,
+    START,
     TWO,
     WIDTH,
     ZERO,
@@ -121,9 +122,9 @@ def scaled_row_back(d_drive, du, i, u, v_all, r, at, dv, dm, j, width, numbers):
 def before_product(cell, u, y, i, side, wide):
     """Add the bias beside the recurrent product to it: to y of a GRU, else to u."""
     if cell == GRU:
-        copy(y, i, side, 0, wide)
+        copy(y, i, side, START, wide)
     elif cell != MODRELU:
-        add_to(u, i, side, 0, wide)
+        add_to(u, i, side, START, wide)
 
 
 @njit(forceinline=True)

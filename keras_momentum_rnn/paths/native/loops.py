@@ -29,7 +29,7 @@ from keras_momentum_rnn.paths.native.equations import (
     cell_row,
     cell_row_back,
 )
-from keras_momentum_rnn.paths.native.simd import clear, copy, copy_ragged
+from keras_momentum_rnn.paths.native.simd import START, clear, copy, copy_ragged
 
 
 @njit(nogil=True, cache=True)
@@ -56,7 +56,7 @@ def forward(inputs, states, kept, keeps, shape, counts, first, rows):
         if keeps:
             before, after = t, t + 1
             keep_slots(kept, states, numbers, shape, t, first, rows)
-        project(u, 0, row, inputs, shape, step)
+        project(u, START, row, inputs, shape, step)
         for r in range(step.rows):
             if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
@@ -94,7 +94,7 @@ def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
     scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     d_drive = rings.du if cell == GRU else rings.dy
-    now = after = rows_after = 0
+    now = after = rows_after = np.int64(0)
     for t in range(time - 1, -1, -1):
         # One more step for those whose first step was the one after.
         count = max(counts[t], counts[min(t + 1, time - 1)])

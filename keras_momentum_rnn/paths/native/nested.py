@@ -39,6 +39,7 @@ from keras_momentum_rnn.paths.native.equations import (
 )
 from keras_momentum_rnn.paths.native.simd import (
     ONE,
+    START,
     WIDTH,
     add_packed_product,
     add_product,
@@ -73,14 +74,14 @@ class NestedWeights(NamedTuple):
     memory_side: np.ndarray
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def taken_in(input_gate, forget_gate, candidate, c, joined, j, padded):
     """Write what the memory takes in."""
     store(joined, j, forget_gate * c)
     store(joined, j + padded, input_gate * candidate)
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def gates_row(z, i, gates, at, c, k, joined, j, padded):
     """Keep the shell's gates, and write what the memory takes in."""
     for n in range(0, padded, WIDTH):
@@ -94,14 +95,14 @@ def gates_row(z, i, gates, at, c, k, joined, j, padded):
         taken_in(input_gate, forget_gate, candidate, load(c, k + n), joined, j + n, padded)
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def output_row(gates, at, c, k, h, j, padded):
     """h' = sigmoid(o) tanh(c')."""
     for n in range(0, padded, WIDTH):
         store(h, j + n, load(gates, at + 3 * padded + n) * tanh(load(c, k + n)))
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def output_row_back(gates, at, c, k, dh, d, dc, m, dz, i, padded):
     """From dh of a row's new h to its part of dz, and add to dc of its new c."""
     one = splat(ONE)
@@ -114,7 +115,7 @@ def output_row_back(gates, at, c, k, dh, d, dc, m, dz, i, padded):
         store(dc, m + n, load(dc, m + n) + d_c)
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def gates_row_back(gates, at, c, k, d_joined, j, dc, m, dz, i, joined, n_joined, padded):
     """From the gradient of what the memory took in to dz, and add to dc of the old c.
 
@@ -156,30 +157,32 @@ def forward(inputs, states, kept, keeps, shape, counts, first, rows):
             keep_slots(kept, states, numbers, shape, t, first, rows)
         c, c_new = (before * batch + first) * c_row, (after * batch + first) * c_row
         gates = (before * batch + first) * shape.kept
-        project(u, 0, row, inputs, shape, step)
+        project(u, START, row, inputs, shape, step)
         for r in range(count):
             if active[(first + r) * shape.time + t]:
                 rule_row(u, r * wide, states, numbers, first + r, t, shape)
-            add_to(u, r * wide, weights.side, 0, wide)
+            add_to(u, r * wide, weights.side, START, wide)
         add_packed_product(
-            u, 0, wide, states.h, first * padded, padded, weights.U, 0, count, wide, units
+            u, START, wide, states.h, first * padded, padded, weights.U, START,
+            count, wide, units,
         )  # fmt: skip
         for r in range(count):
             gates_row(
                 u, r * wide, kept.gates, gates + r * shape.kept, kept.c, c + r * c_row,
                 joined, r * 2 * padded, padded,
             )  # fmt: skip
-            copy(memory_u, r * inner, weights.memory_b, 0, inner)
+            copy(memory_u, r * inner, weights.memory_b, START, inner)
             if is_gru:
-                copy(memory_y, r * inner, weights.memory_side, 0, inner)
+                copy(memory_y, r * inner, weights.memory_side, START, inner)
             else:
-                add_to(memory_u, r * inner, weights.memory_side, 0, inner)
+                add_to(memory_u, r * inner, weights.memory_side, START, inner)
         add_packed_product(
-            memory_u, 0, inner, joined, 0, 2 * padded, weights.memory_W, 0,
+            memory_u, START, inner, joined, START, 2 * padded, weights.memory_W, START,
             count, inner, 2 * padded,
         )  # fmt: skip
         add_packed_product(
-            memory_y, 0, inner, kept.c, c, c_row, weights.memory_U, 0, count, inner, units
+            memory_y, START, inner, kept.c, c, c_row, weights.memory_U, START,
+            count, inner, units,
         )  # fmt: skip
         for r in range(rows):
             sample, i, at = first + r, r * inner, gates + r * shape.kept
@@ -214,7 +217,7 @@ class MemoryScratch(NamedTuple):
     d_joined: np.ndarray
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def new_memory_scratch(shape, rows, ring, is_gru):
     size, padded = ring * rows * ring_row(shape.inner), shape.padded
     dy = np.zeros(size, np.float32)
@@ -235,7 +238,7 @@ def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
     memory = new_memory_scratch(shape, rows, ring, is_gru)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     row, inner_row = ring_row(wide), ring_row(inner)
-    now = after = rows_after = 0
+    now = after = rows_after = np.int64(0)
     for t in range(time - 1, -1, -1):
         count = max(counts[t], counts[min(t + 1, time - 1)])
         step = Step(t, first, count, now, after, rows_after)
@@ -298,33 +301,35 @@ def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
     )  # fmt: skip
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def through_memory(scratch, memory, saved, states, shape, step):
     """Go back through the memory's two products, to what it took in and to its old h, c."""
     first, rows, now = step.first, step.rows, step.now
     padded, inner, c_row = shape.padded, shape.inner, shape.memories * shape.padded
     row, (_, _, Wt, Ut) = ring_row(inner), saved.transposed
-    clear(memory.d_joined, 0, rows * 2 * padded)
+    clear(memory.d_joined, START, rows * 2 * padded)
     add_packed_product(
-        memory.d_joined, 0, 2 * padded, memory.du, now * row, row, Wt, 0,
+        memory.d_joined, START, 2 * padded, memory.du, now * row, row, Wt, START,
         rows, 2 * padded, inner,
     )  # fmt: skip
     add_packed_product(
-        states.c, first * c_row, c_row, memory.dy, now * row, row, Ut, 0, rows, padded, inner
+        states.c, first * c_row, c_row, memory.dy, now * row, row, Ut, START,
+        rows, padded, inner,
     )  # fmt: skip
 
 
-@njit(forceinline=True)
+@njit(inline="always")
 def add_gradients_of_memory(sums, memory, count, shape):
     """Add the first `count` rows of the memory's rings to the gradients of its weights."""
     padded, inner, row = shape.padded, shape.inner, ring_row(shape.inner)
     add_product(
-        sums.memory_U, 0, inner, memory.c, padded, memory.dy, 0, row, shape.units, inner, count
+        sums.memory_U, START, inner, memory.c, padded, memory.dy, START, row,
+        shape.units, inner, count,
     )  # fmt: skip
     add_product(
-        sums.memory_W, 0, inner, memory.joined, 2 * padded, memory.du, 0, row,
+        sums.memory_W, START, inner, memory.joined, 2 * padded, memory.du, START, row,
         2 * padded, inner, count,
     )  # fmt: skip
     for r in range(count):
-        add_to(sums.memory_b, 0, memory.du, r * row, inner)
-        add_to(sums.memory_side, 0, memory.dy, r * row, inner)
+        add_to(sums.memory_b, START, memory.du, r * row, inner)
+        add_to(sums.memory_side, START, memory.dy, r * row, inner)

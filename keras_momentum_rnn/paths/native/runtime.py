@@ -79,9 +79,11 @@ def compiles(recurrence="lstm"):
             fingerprint()
             from keras_momentum_rnn.paths.native.kernel import RECURRENCES, try_out
 
-            loop = RECURRENCES[recurrence].loops.backward
-            with only_process(loop.stats.cache_path) as folder:
-                if folder is None or not is_compiled(loop, folder):
+            loops = RECURRENCES[recurrence].loops
+            module, folder = loops.__name__.rpartition(".")[2], loops.backward.stats.cache_path
+            with only_process(folder, module):
+                # Of the two functions of a module the second is compiled last.
+                if folder is None or not any(Path(folder).glob(f"{module}.backward-*.nbc")):
                     say_what_takes_time()
                 try_out(recurrence)
     except Exception as error:
@@ -97,53 +99,45 @@ def compiles(recurrence="lstm"):
 
 
 @contextlib.contextmanager
-def only_process(folder):
-    """Let one process at a time read or write compiled code; what is stale is removed first.
+def only_process(folder, module):
+    """Let one process at a time compile or read a module; stale code is removed before.
 
     Args:
         folder: where Numba keeps the code, or None if it does not keep it.
+        module: name of the module of the loops, whose functions alone Numba keeps.
     """
     if folder is None:
-        yield None
+        yield
         return
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / LOCK):
-        remove_stale(folder)
-        yield folder
-
-
-def is_compiled(function, folder):
-    """Return whether a folder has the compiled code of a function of Numba."""
-    module = function.py_func.__module__.rpartition(".")[2]
-    return any(folder.glob(f"{module}.{function.py_func.__qualname__}-*.nbc"))
+    with locked(folder / f"{module}.lock"):
+        remove_stale(folder, module)
+        yield
 
 
 def say_what_takes_time():
     print(
-        "keras_momentum_rnn prepares its native kernel: compiling takes about 10 s, once on "
+        "keras_momentum_rnn prepares its native kernel: compiling takes 10 to 25 s, once on "
         "this machine",
         file=sys.stderr,
         flush=True,
     )
 
 
-LOCK, STAMP = "keras_momentum_rnn.lock", "sources.sha256"
-
-
-def remove_stale(folder):
-    """Remove compiled code that is not of these sources.
+def remove_stale(folder, module):
+    """Remove the compiled code of a module that is not of these sources.
 
     Numba takes compiled code from the disk as long as the file of the compiled function is
     as it was. What the function calls stands in other files, so after an update of the
     package the kernel would go on with some of the old equations.
     """
-    stamp, sources = folder / STAMP, fingerprint()
+    stamp, sources = folder / f"{module}.sha256", fingerprint()
     if stamp.is_file() and stamp.read_text() == sources:
         return
     # Numba writes an index before the code: old code must not stand behind a new index.
     for suffix in ("nbi", "nbc"):
-        for file in folder.glob(f"*.{suffix}"):
+        for file in folder.glob(f"{module}.*.{suffix}"):
             file.unlink(missing_ok=True)
     with replaced(stamp) as new:
         new.write_text(sources)
