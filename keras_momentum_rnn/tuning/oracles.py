@@ -52,7 +52,9 @@ class Oracle:
     @keras_tuner.synchronized
     def create_trial(self, tuner_id):
         with self.noting_errors():
-            self.tuner_ids.add(tuner_id)  # keras-tuner leaves out who goes on with a trial
+            # keras-tuner leaves out who goes on with a trial, which would be given to another:
+            # `test_trials_of_a_lost_worker_are_not_taken_from_one_that_is_there`.
+            self.tuner_ids.add(tuner_id)
             trial = super().create_trial(tuner_id)
             # Of workers that did not come back since the chief was started again, which would
             # wait for them: `test_a_trial_whose_worker_does_not_come_back_is_given_to_another`.
@@ -69,6 +71,8 @@ class Oracle:
     @keras_tuner.synchronized
     def update_trial(self, trial_id, metrics, step=0):
         if trial_id in self.end_order:
+            # Of a worker that was thought lost; its score would come too late:
+            # `test_a_trial_whose_worker_does_not_come_back_is_given_to_another`.
             return self.trials[trial_id]
         with self.noting_errors():
             trial = super().update_trial(trial_id, metrics, step)
@@ -80,7 +84,7 @@ class Oracle:
     @keras_tuner.synchronized
     def end_trial(self, trial):
         if trial.trial_id in self.end_order:
-            return  # another worker was given it, too, and was quicker
+            return
         with self.noting_errors():
             super().end_trial(trial)
             self.on_change(self.trials[trial.trial_id])
@@ -143,6 +147,7 @@ def make(strategy, max_trials, epochs, seed, objective):
         **own,
         objective=objective,
         seed=seed + 1,  # keras-tuner takes 0 for no seed
-        # A failed trial does not stop the search; an error of the machine does.
+        # After three failed trials in a row keras-tuner would end the search:
+        # `test_broken_trials_are_recorded_and_the_search_goes_on`.
         max_consecutive_failed_trials=10**9,
     )
