@@ -20,22 +20,17 @@ says that it may.
 
 import argparse
 import os
-import sys
-from pathlib import Path
 
 LOAD = os.getloadavg()  # before a backend begins, which is work too
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 from keras import layers  # noqa: E402
-from measure import ratio, timed  # noqa: E402
-from native import MOST_LOAD  # noqa: E402
+from measure import parsed, ratio, record, timed  # noqa: E402
 
 import keras_momentum_rnn as kmr  # noqa: E402
-from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
 from papers.experiments.results_file import processor  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results" / "lengths.json"
 BATCH, STEPS, FEATURES, UNITS = 64, 128, 32, 128
 # Each with the mean lengths, as parts of the longest, at which it is measured.
 MODELS = {
@@ -113,10 +108,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--busy", action="store_true", help="measure beside other work")
-    options = parser.parse_args()
-    if LOAD[0] > MOST_LOAD and not options.busy:
-        sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
+    options = parsed(parser, LOAD)
     for model in options.models:
         for mean in MODELS[model]:
             steps = contestants(model, mean)
@@ -127,10 +119,8 @@ def main():
             row["ratio"] = {name: ratio(seconds["ours"], seconds[name]) for name in others}
             row |= {"rounds": options.rounds, "load": [LOAD, os.getloadavg()]}
             print(f"{model:14} {mean}", row, flush=True)
-            results = read_results(RESULTS, {})
-            here = results.setdefault(keras.config.backend(), {}).setdefault(processor(), {})
-            here.setdefault(model, {})[str(mean)] = row
-            write_json(RESULTS, results)
+            backend = keras.config.backend()
+            record("lengths.json", row, backend, processor(), model, str(mean))
 
 
 if __name__ == "__main__":

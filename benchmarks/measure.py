@@ -1,15 +1,23 @@
-"""What the benchmarks share: models to train, ours and others', and their time.
+"""What the benchmarks share: models to train, ours and others', their time, and its record.
 
-A model is named by its label: a layer of ours ("AdamLSTM"), of Keras ("keras.layers.LSTM"), or
-"keras.layers.RNN(LSTMCell)".
+A model is named by its label: a layer of ours ("AdamLSTM"), or of Keras ("keras.layers.LSTM").
 """
 
+import os
+import sys
 import time
+from pathlib import Path
 
 import keras
 import numpy as np
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.atomic_files import read_results, write_json
+from keras_momentum_rnn.paths.native.runtime import SWITCH
+
+RESULTS = Path(__file__).parent / "results"
+# Beside other work a heavier layer looks better than it is.
+MOST_LOAD = 0.5
 
 SIZES = ("batch", "time", "features", "units")
 # At equal parameters where a cell has more of them: what stands beside MCRM and NestedLSTM.
@@ -41,11 +49,8 @@ def contestant(label, case):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((batch, steps, features)).astype("float32")
     y = rng.standard_normal((batch, 1)).astype("float32")
-    kind = label.rpartition(".")[2]
-    if label == "keras.layers.RNN(LSTMCell)":
-        return Keras(keras.layers.RNN(keras.layers.LSTMCell(units)), x, y)
     if label.startswith("keras.layers."):
-        return Keras(getattr(keras.layers, kind)(units), x, y)
+        return Keras(getattr(keras.layers, label.rpartition(".")[2])(units), x, y)
     return Keras(getattr(kmr, label)(units_of(label, case)), x, y)
 
 
@@ -57,6 +62,37 @@ def units_of(name, case):
     # An LSTM has 4 u (u + d) weights, a nested cell a u^2 + 4 u d.
     a, b, total = EQUAL_PARAMETERS[name], 4 * features, 4 * units * (units + features)
     return round((-b + (b * b + 4 * a * total) ** 0.5) / (2 * a))
+
+
+def parsed(parser, load):
+    """Return the options of a program that needs an idle machine, or end it.
+
+    Args:
+        parser: an `ArgumentParser`.
+        load: the load average before a backend began, which is work, too.
+    """
+    parser.add_argument("--busy", action="store_true", help="measure beside other work")
+    options = parser.parse_args()
+    if load[0] > MOST_LOAD and not options.busy:
+        sys.exit(f"The load average is {load[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
+    return options
+
+
+def record(file, row, *keys):
+    """Write a row into a file of results, in place of the one that had its keys."""
+    results = read_results(RESULTS / file, {})
+    *outer, last = keys
+    place = results
+    for key in outer:
+        place = place.setdefault(key, {})
+    place[last] = row
+    write_json(RESULTS / file, results)
+
+
+def with_switch(native, function):
+    """Call a function with the native kernel, or without."""
+    os.environ[SWITCH] = "1" if native else "0"
+    function()
 
 
 def timed(calls, rounds, warm=True):

@@ -17,22 +17,17 @@ Above a load average of 0.5 nothing begins, unless --busy says that it may.
 
 import argparse
 import os
-import sys
-from pathlib import Path
 
 LOAD = os.getloadavg()  # before a backend begins, which is work too
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 from keras import layers  # noqa: E402
-from measure import ratio, timed  # noqa: E402
-from native import MOST_LOAD, with_switch  # noqa: E402
+from measure import parsed, ratio, record, timed, with_switch  # noqa: E402
 
 from keras_momentum_rnn import convert  # noqa: E402
-from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
 from papers.experiments.results_file import processor  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results" / "models.json"
 UPDATES = 50
 
 
@@ -80,23 +75,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--updates", type=int, default=UPDATES)
-    parser.add_argument("--busy", action="store_true", help="measure beside other work")
-    options = parser.parse_args()
-    if LOAD[0] > MOST_LOAD and not options.busy:
-        sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
-    backend = keras.config.backend()
+    options = parsed(parser, LOAD)
     for name in options.models:
-        row = measured(MODELS[name], options.updates, options.rounds)
-        row |= {"updates": options.updates, "rounds": options.rounds}
+        row = measured(MODELS[name], options.rounds)
+        row |= {"updates": UPDATES, "rounds": options.rounds}
         row |= {"load": [LOAD, os.getloadavg()]}
         print(f"{name:12}", row, flush=True)
-        results = read_results(RESULTS, {})
-        results.setdefault(backend, {}).setdefault(processor(), {})[name] = row
-        write_json(RESULTS, results)
+        record("models.json", row, keras.config.backend(), processor(), name)
 
 
-def measured(make, updates, rounds):
+def measured(make, rounds):
     """Return a row of the results."""
     model, x, y = make(np.random.default_rng(0))
     x, y = keras.tree.map_structure(lambda a: np.float32(a) if a.dtype == float else a, (x, y))
@@ -106,14 +94,14 @@ def measured(make, updates, rounds):
 
     def epoch(model, native):
         def train():
-            for _ in range(updates):
+            for _ in range(UPDATES):
                 model.train_on_batch(x, y)
 
         return lambda: with_switch(native, train)
 
     calls = [epoch(*contestant) for contestant in contestants.values()]
     timed(calls, 1, warm=False)
-    seconds = dict(zip(contestants, timed(calls, rounds, warm=False).T / updates))
+    seconds = dict(zip(contestants, timed(calls, rounds, warm=False).T / UPDATES))
     row = {name: round(1e3 * float(np.median(s)), 2) for name, s in seconds.items()}
     row["ratio"] = ratio(seconds["accelerated"], seconds["keras"])
     if "torch" in seconds:

@@ -10,9 +10,6 @@ AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says so), case a
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
-    kernel                       milliseconds of a step that pass inside the kernel
-    floor                        milliseconds of the step's products alone, at the peak below
-    peak                         GFLOP/s of a product of large matrices, by NumPy
     case, rounds, threads, versions, load (the load average before and after)
 
 Beside other work a heavier layer looks better than it is: above a load average of 0.5 nothing
@@ -20,45 +17,37 @@ begins, unless --busy says that it may.
 """
 
 import argparse
-import contextlib
 import os
 import sys
-import time
-from pathlib import Path
-from unittest import mock
 
 LOAD = os.getloadavg()  # before a backend begins, which is work too
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 from measure import (  # noqa: E402
-    EQUAL_PARAMETERS,
     SIZES,
     contestant,
+    parsed,
     ratio,
+    record,
     timed,
-    units_of,
+    with_switch,
 )
 
-from keras_momentum_rnn.atomic_files import read_results, write_json  # noqa: E402
-from keras_momentum_rnn.paths.native import kernel, simd  # noqa: E402
-from keras_momentum_rnn.paths.native.runtime import (  # noqa: E402
-    SWITCH,
-    thread_count,
-)
+from keras_momentum_rnn.paths.native import simd  # noqa: E402
+from keras_momentum_rnn.paths.native.runtime import thread_count  # noqa: E402
 
-RESULTS = Path(__file__).parent / "results" / "native.json"
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
 OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "AdamDTRIV")
 # They have fewer units, so that they have as many parameters as the plain LSTM.
 NESTED = ("MCRM", "NestedLSTM")
-# The plain layers by the ends of names, and how many times as wide as h their drive is.
+# The plain layers by the ends of names.
 KINDS = {
-    "MCRM": ("LSTM", 4),
-    "LSTM": ("LSTM", 4),
-    "GRU": ("GRU", 3),
-    "RNN": ("SimpleRNN", 1),
-    "DTRIV": ("SimpleRNN", 1),
+    "MCRM": "LSTM",
+    "LSTM": "LSTM",
+    "GRU": "GRU",
+    "RNN": "SimpleRNN",
+    "DTRIV": "SimpleRNN",
 }
 THREE = ("LSTM", "MomentumLSTM", "AdamLSTM")
 CASES = {
@@ -72,7 +61,6 @@ CASES = {
     # One step of a stream, called as it is, which on TensorFlow takes a second.
     "call one step": ((1, 1, 8, 16), 50, THREE),
 }
-MOST_LOAD = 0.5
 
 
 class Switched:
@@ -87,36 +75,25 @@ class Switched:
         with_switch(self.native, getattr(self.one, self.task))
 
 
-def with_switch(native, function):
-    os.environ[SWITCH] = "1" if native else "0"
-    function()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--busy", action="store_true", help="measure beside other work")
-    options = parser.parse_args()
-    if LOAD[0] > MOST_LOAD and not options.busy:
-        sys.exit(f"The load average is {LOAD[0]:.2f}, above {MOST_LOAD}: wait, or pass --busy")
+    options = parsed(parser, LOAD)
     backend, name = keras.config.backend(), conditions()
-    peak = peak_of_products()
-    results = read_results(RESULTS, {})
     for case_name in options.cases:
         case, rounds, layers = CASES[case_name]
         task = case_name.partition(" ")[0]
         task = task if task in ("predict", "call") else "train"
-        rows = {layer: measured(layer, case, rounds, peak, task) for layer in layers}
-        results.setdefault(name, {})[case_name] = {
+        rows = {layer: measured(layer, case, rounds, task) for layer in layers}
+        row = {
             "case": dict(zip(SIZES, case)),
             "rounds": rounds,
             "threads": thread_count(),
             "versions": {"keras": keras.__version__, backend: sys.modules[backend].__version__},
-            "peak": round(peak / 1e9),
             "load": [LOAD, os.getloadavg()],
             "layers": rows,
         }
-        write_json(RESULTS, results)
+        record("native.json", row, name, case_name)
 
 
 def conditions():
@@ -130,14 +107,14 @@ def conditions():
 
 
 def baseline_of(layer, task):
-    """Return the label of the plain layer, and how many times as wide as h its drive is."""
-    plain, gates = next(kind for end, kind in KINDS.items() if layer.endswith(end))
+    """Return the label of the plain layer."""
+    plain = next(kind for end, kind in KINDS.items() if layer.endswith(end))
     own = keras.config.backend() == "torch" and task != "call"
-    return plain if own else f"keras.layers.{plain}", gates
+    return plain if own else f"keras.layers.{plain}"
 
 
-def measured(layer, case, rounds, peak, task="train"):
-    baseline, gates = baseline_of(layer, task)
+def measured(layer, case, rounds, task="train"):
+    baseline = baseline_of(layer, task)
     contestants = [
         Switched(baseline, case, False, task),
         Switched(layer, case, False, task),
@@ -152,62 +129,11 @@ def measured(layer, case, rounds, peak, task="train"):
         "baseline": baseline,
         "without": without,
         "native": native,
-        "kernel": inside_the_kernel(contestants[2], rounds),
         "ratio": ratio(seconds[:, 2], seconds[:, 0]),
         "ratio_without": ratio(seconds[:, 1], seconds[:, 0]),
     }
-    if task == "train":
-        row["floor"] = round(1e3 * operations(layer, gates, case) / peak, 2)
     print(f"{layer:14}", row, flush=True)
     return row
-
-
-def inside_the_kernel(contestant, rounds):
-    """Return the median milliseconds of a step between the kernel's calls and their returns."""
-    spent = []
-
-    def watched(function):
-        def call(*arguments, **options):
-            start = time.perf_counter()
-            try:
-                return function(*arguments, **options)
-            finally:
-                spent[-1] += time.perf_counter() - start
-
-        return call
-
-    # What infers calls `forward`.
-    names = "forward", "backward"
-    with contextlib.ExitStack() as stack:
-        for name in names:
-            stack.enter_context(mock.patch.object(kernel, name, watched(getattr(kernel, name))))
-        for _ in range(rounds):
-            spent.append(0.0)
-            contestant.run()
-    return round(1e3 * float(np.median(spent)), 2)
-
-
-def operations(layer, gates, case):
-    """Return the floating-point operations of a training step's products.
-
-    Forward x W and h U, and back the gradients of W, U and h; that of x is not wanted. A
-    nested memory's products go back to what it takes in and to its h.
-    """
-    batch, length, features, _ = case
-    units = units_of(layer, case)
-    recurrent = EQUAL_PARAMETERS.get(layer, gates) * units
-    return 2 * batch * length * units * (2 * gates * features + 3 * recurrent)
-
-
-def peak_of_products(size=1024, repeats=20):
-    """Return the operations a second of a product of large matrices."""
-    a = np.ones((size, size), np.float32)
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        a @ a
-        best = min(best, time.perf_counter() - start)
-    return 2 * size**3 / best
 
 
 if __name__ == "__main__":

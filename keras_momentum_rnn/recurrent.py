@@ -225,11 +225,7 @@ class RuleLayer(keras.layers.RNN):
             # They may come in half precision or as integers, and Keras casts nothing here.
             # While JAX exports to ONNX, `Masking` returns float64.
             x = self.cell.to_slot_dtype(x)
-        if self.go_backwards:
-            x, mask = (None if a is None else ops.flip(a, axis=1) for a in (x, mask))
-        if mask is not None:
-            # A masked value may be NaN, and 0 times NaN is not 0.
-            x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
+        x, mask = as_read(x, mask, self.go_backwards)
         sequence = Sequence(
             x=x,
             states=states,
@@ -400,6 +396,16 @@ def check_steps(layer, sequences):
             f"{type(layer).__name__} needs at least one time step. "
             f"Received: inputs of shape {tuple(sequences.shape)}"
         )
+
+
+def as_read(x, mask, go_backwards):
+    """Return the input in the order of the steps, zero where it is masked, and its mask."""
+    if go_backwards:
+        x, mask = (None if a is None else ops.flip(a, axis=1) for a in (x, mask))
+    if mask is not None:
+        # A masked value may be NaN, and 0 times NaN is not 0.
+        x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
+    return x, mask
 
 
 def plan_once(layer, cell, plans, **call):

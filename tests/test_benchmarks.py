@@ -45,7 +45,7 @@ def test_the_page_of_faults_shows_the_committed_kills():
 
 
 @pytest.mark.parametrize("module", ["measure"], indirect=True)
-@pytest.mark.parametrize("label", ["keras.layers.LSTM", "keras.layers.RNN(LSTMCell)", "MCRM"])
+@pytest.mark.parametrize("label", ["keras.layers.LSTM", "MCRM"])
 def test_models_train(label, module):
     one = module.contestant(label, (2, 3, 2, 5))
     before = one.model.get_weights()
@@ -65,10 +65,10 @@ def test_nested_layers_have_as_many_parameters_as_the_lstm(name, module):
 
 
 @pytest.mark.parametrize("module", ["native"], indirect=True)
-def test_time_inside_the_kernel_is_part_of_a_step(module):
+def test_a_layer_is_measured_with_the_kernel_and_without(module):
     if keras.config.backend() != "torch":
         pytest.skip("the plain loop is of PyTorch")
-    row = module.measured("AdamLSTM", (2, 3, 2, 4), rounds=2, peak=1e9)
-    assert 0 < row["kernel"] < row["native"]
+    row = module.measured("AdamLSTM", (2, 3, 2, 4), rounds=2)
+    assert all(row[name] > 0 for name in ("baseline", "without", "native"))
     low, high = row["ratio"]["quartiles"]
     assert low <= row["ratio"]["median"] <= high

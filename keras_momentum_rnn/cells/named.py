@@ -1,5 +1,7 @@
 """The named cells: each chooses a cell and a rule, and nothing else."""
 
+from typing import TypeVar
+
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.cells.gru import RuleGRUCell
 from keras_momentum_rnn.cells.lstm import RuleLSTMCell
@@ -31,18 +33,23 @@ __all__ = [
     "RMSPropDTRIVCell",
 ]
 
+Cell = TypeVar("Cell", bound=type)
 
-@register
+
+def named(cls: Cell) -> Cell:
+    """Register a cell, and name the layer that documents it, a decorator."""
+    layer = cls.__name__.removesuffix("Cell")
+    cls.__doc__ = f"Cell of `{layer}`, which gives equation and arguments."
+    return register(cls)
+
+
+@named
 class MomentumLSTMCell(RuleLSTMCell):
-    """Cell of `MomentumLSTM`, which gives equation and arguments."""
-
     rule_class = rules.HeavyBall
 
 
-@register
+@named
 class NAGLSTMCell(RuleLSTMCell):
-    """Cell of `NAGLSTM`, which gives equation and arguments."""
-
     rule_class = rules.NAG
 
 
@@ -53,127 +60,91 @@ class SRLSTMCell(RuleLSTMCell):
     rule_class = rules.ScheduledRestart
 
 
-@register
+@named
 class AdamLSTMCell(RuleLSTMCell):
-    """Cell of `AdamLSTM`, which gives equation and arguments."""
-
     rule_class = rules.Adam
 
 
-@register
+@named
 class RMSPropLSTMCell(RuleLSTMCell):
-    """Cell of `RMSPropLSTM`, which gives equation and arguments."""
-
     rule_class = rules.RMSProp
 
 
-@register
+@named
 class MomentumRNNCell(RuleRNNCell):
-    """Cell of `MomentumRNN`, which gives equation and arguments."""
-
     rule_class = rules.HeavyBall
 
 
-@register
+@named
 class NAGRNNCell(RuleRNNCell):
-    """Cell of `NAGRNN`, which gives equation and arguments."""
-
     rule_class = rules.NAG
 
 
-@register
+@named
 class SRRNNCell(RuleRNNCell):
-    """Cell of `SRRNN`, which gives equation and arguments."""
-
     rule_class = rules.ScheduledRestart
 
 
-@register
+@named
 class AdamRNNCell(RuleRNNCell):
-    """Cell of `AdamRNN`, which gives equation and arguments."""
-
     rule_class = rules.Adam
 
 
-@register
+@named
 class RMSPropRNNCell(RuleRNNCell):
-    """Cell of `RMSPropRNN`, which gives equation and arguments."""
-
     rule_class = rules.RMSProp
 
 
-@register
+@named
 class MomentumGRUCell(RuleGRUCell):
-    """Cell of `MomentumGRU`, which gives equation and arguments."""
-
     rule_class = rules.HeavyBall
 
 
-@register
+@named
 class NAGGRUCell(RuleGRUCell):
-    """Cell of `NAGGRU`, which gives equation and arguments."""
-
     rule_class = rules.NAG
 
 
-@register
+@named
 class SRGRUCell(RuleGRUCell):
-    """Cell of `SRGRU`, which gives equation and arguments."""
-
     rule_class = rules.ScheduledRestart
 
 
-@register
+@named
 class AdamGRUCell(RuleGRUCell):
-    """Cell of `AdamGRU`, which gives equation and arguments."""
-
     rule_class = rules.Adam
 
 
-@register
+@named
 class RMSPropGRUCell(RuleGRUCell):
-    """Cell of `RMSPropGRU`, which gives equation and arguments."""
-
     rule_class = rules.RMSProp
 
 
-@register
+@named
 class DTRIVCell(RuleDTRIVCell):
-    """Cell of `DTRIV`, which gives equation and arguments."""
-
     rule_class = rules.Identity
 
 
-@register
+@named
 class MomentumDTRIVCell(RuleDTRIVCell):
-    """Cell of `MomentumDTRIV`, which gives equation and arguments."""
-
     rule_class = rules.HeavyBall
 
 
-@register
+@named
 class NAGDTRIVCell(RuleDTRIVCell):
-    """Cell of `NAGDTRIV`, which gives equation and arguments."""
-
     rule_class = rules.NAG
 
 
-@register
+@named
 class SRDTRIVCell(RuleDTRIVCell):
-    """Cell of `SRDTRIV`, which gives equation and arguments."""
-
     rule_class = rules.ScheduledRestart
 
 
-@register
+@named
 class AdamDTRIVCell(RuleDTRIVCell):
-    """Cell of `AdamDTRIV`, which gives equation and arguments."""
-
     rule_class = rules.Adam
 
 
-@register
+@named
 class RMSPropDTRIVCell(RuleDTRIVCell):
-    """Cell of `RMSPropDTRIV`, which gives equation and arguments."""
-
     rule_class = rules.RMSProp

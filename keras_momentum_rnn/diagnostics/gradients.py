@@ -1,6 +1,7 @@
 """Gradients by the hidden state over time."""
 
 import contextlib
+import importlib
 from typing import Any
 
 import keras
@@ -12,6 +13,10 @@ from keras_momentum_rnn.diagnostics.single_cell import (
     dropout_masks,
     initial_states,
     recurrent,
+)
+
+derivatives = importlib.import_module(
+    f"keras_momentum_rnn.optimizers.{keras.config.backend()}_derivatives"
 )
 
 
@@ -77,17 +82,16 @@ def gradient_norms(
     x, y = tree.map_structure(ops.convert_to_tensor, (x, y))
     batch_size, time, _ = _sequence_shape(model, x, layer)
 
-    def loss_by(probe):
+    def loss_by(probes):
+        (probe,) = probes
         scope = keras.StatelessScope(collect_losses=True)
         with scope, _replaced_call(layer, _probed_call(layer, probe)):
             y_pred = model(x, training=False)
-            return model.compute_loss(x=x, y=y, y_pred=y_pred, training=False)
+            return model.compute_loss(x=x, y=y, y_pred=y_pred, training=False), None
 
     units = layer.state_size[0]
     probe = ops.zeros((batch_size, time, units), dtype=layer.cell.compute_dtype)
-    gradient = _gradient(loss_by, probe)
-    if gradient is None:
-        return np.zeros(time)
+    _, _, (gradient,) = derivatives.value_and_gradient(loss_by, [probe])
     gradient = ops.convert_to_numpy(ops.cast(gradient, "float32")).astype("float64")
     return np.sqrt(np.sum(gradient**2, axis=(0, 2)))
 
@@ -174,23 +178,3 @@ class _ProbedCell(keras.layers.Layer):
             )
         h = h + inputs[:, -units:]
         return h, [h, *others]
-
-
-def _gradient(function, value):
-    """Return the gradient of a scalar function of one tensor; None or zeros if it has none."""
-    backend = keras.config.backend()
-    if backend == "jax":
-        import jax
-
-        return jax.grad(function)(value)
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            tape.watch(value)
-            result = function(value)
-        return tape.gradient(result, value)
-    import torch
-
-    value = value.requires_grad_()
-    return torch.autograd.grad(function(value), value, allow_unused=True)[0]

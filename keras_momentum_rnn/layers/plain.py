@@ -17,7 +17,7 @@ from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
-from keras_momentum_rnn.recurrent import check_steps, plan_once
+from keras_momentum_rnn.recurrent import as_read, check_steps, plan_once
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
@@ -180,11 +180,7 @@ class PlainLayer:
         x, mask = ops.cast(sequence.x, cell.compute_dtype), sequence.mask
         if mask is not None:
             mask = ops.cast(mask, "bool")
-        if self.go_backwards:
-            x, mask = (None if a is None else ops.flip(a, axis=1) for a in (x, mask))
-        if mask is not None:
-            # A masked value may be NaN, and 0 times NaN is not 0.
-            x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
+        x, mask = as_read(x, mask, self.go_backwards)
         return dataclasses.replace(sequence, x=x, mask=mask)
 
 

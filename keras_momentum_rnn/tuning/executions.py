@@ -14,7 +14,8 @@ from keras_tuner.errors import FailedTrialError, FatalError
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
 
-# A trial whose process was killed this often fails: it is probably what ends the process.
+# A trial whose process was killed this often fails, or it might end every process that resumes:
+# `test_a_trial_that_kills_its_process_every_time_is_given_up`.
 ATTEMPTS = 3
 # What a trial's folder says of a trial that did not begin.
 EMPTY = {"attempts": 0, "executions": [], "error": None}

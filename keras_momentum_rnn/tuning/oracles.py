@@ -4,6 +4,7 @@ import contextlib
 import threading
 
 import keras_tuner
+import numpy as np
 
 from keras_momentum_rnn.tuning.executions import stop_if_of_machine
 from keras_momentum_rnn.tuning.first_trials import completed
@@ -51,7 +52,9 @@ class Oracle:
     @keras_tuner.synchronized
     def create_trial(self, tuner_id):
         with self.noting_errors():
-            self.tuner_ids.add(tuner_id)  # keras-tuner leaves out who goes on with a trial
+            # keras-tuner leaves out who goes on with a trial, which would be given to another:
+            # `test_trials_of_a_lost_worker_are_not_taken_from_one_that_is_there`.
+            self.tuner_ids.add(tuner_id)
             trial = super().create_trial(tuner_id)
             # Of workers that did not come back since the chief was started again, which would
             # wait for them: `test_a_trial_whose_worker_does_not_come_back_is_given_to_another`.
@@ -68,6 +71,8 @@ class Oracle:
     @keras_tuner.synchronized
     def update_trial(self, trial_id, metrics, step=0):
         if trial_id in self.end_order:
+            # Of a worker that was thought lost; its score would come too late:
+            # `test_a_trial_whose_worker_does_not_come_back_is_given_to_another`.
             return self.trials[trial_id]
         with self.noting_errors():
             trial = super().update_trial(trial_id, metrics, step)
@@ -79,7 +84,7 @@ class Oracle:
     @keras_tuner.synchronized
     def end_trial(self, trial):
         if trial.trial_id in self.end_order:
-            return  # another worker was given it, too, and was quicker
+            return
         with self.noting_errors():
             super().end_trial(trial)
             self.on_change(self.trials[trial.trial_id])
@@ -111,24 +116,15 @@ class Hyperband(Oracle, keras_tuner.oracles.HyperbandOracle):
 class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracle):
     """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
 
-    keras-tuner does not save the numbers that it starts its search of the model from, so after
-    an interruption it would draw other trials:
+    keras-tuner saves neither the numbers that it starts its search of the model from nor the
+    model, so after an interruption it would draw other trials:
     `test_an_interrupted_search_tries_what_a_whole_one_tries`.
     """
 
     def proposed(self, trial_id):
-        ended = sum(trial.status == "COMPLETED" for trial in self.trials.values())
-        if ended < self.num_initial_points:
-            return super().proposed(trial_id)
-        fresh = keras_tuner.oracles.BayesianOptimizationOracle(
-            objective=self.objective,
-            max_trials=self.max_trials,
-            num_initial_points=self.num_initial_points,
-            seed=self.seed + len(self.trials),
-            hyperparameters=self.get_space(),
-        )
-        fresh.trials, fresh.ongoing_trials = self.trials, self.ongoing_trials
-        return fresh.populate_space(trial_id)
+        self._random_state = np.random.RandomState(self.seed + len(self.trials))
+        self.gpr = self._make_gpr()
+        return super().proposed(trial_id)
 
 
 ORACLES = {
@@ -151,6 +147,7 @@ def make(strategy, max_trials, epochs, seed, objective):
         **own,
         objective=objective,
         seed=seed + 1,  # keras-tuner takes 0 for no seed
-        # A failed trial does not stop the search; an error of the machine does.
+        # After three failed trials in a row keras-tuner would end the search:
+        # `test_broken_trials_are_recorded_and_the_search_goes_on`.
         max_consecutive_failed_trials=10**9,
     )

@@ -1,7 +1,7 @@
 """Do searches end as they would have, if they are killed?
 
-    KERAS_BACKEND=torch python benchmarks/faults.py
-    KERAS_BACKEND=torch python benchmarks/faults.py --kills 5 --output faults.json
+    KERAS_BACKEND=torch python tests/faults.py
+    KERAS_BACKEND=torch python tests/faults.py --kills 5 --output faults.json
 
 A search of each strategy, and one of a chief and two workers, runs once to its end, over models
 of a few weights. Then it runs again and again: one of its processes is killed (SIGKILL) at a
@@ -46,9 +46,8 @@ import sklearn.gaussian_process  # noqa: F401
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.tuning import MomentumHyperModel, load_results, tune
-from papers.experiments.results_file import processor
 
-RESULTS = Path(__file__).parent / "results" / "faults.json"
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "faults.json"
 # The processes of each search.
 ALONE, SHARED = ["tuner0"], ["chief", "worker0", "worker1"]
 SEARCHES = {
@@ -198,7 +197,6 @@ def collected(file):
 
 def surroundings():
     return {
-        "processor": processor(),
         "python": platform.python_version(),
         "keras": keras.__version__,
         "torch": sys.modules["torch"].__version__,
@@ -216,7 +214,7 @@ def main(argv=None):
         sys.exit("Set KERAS_BACKEND=torch: the processes of the other backends cannot fork.")
     keras.utils.set_random_seed(0)  # imports all that it finds, once for all processes
     gc.freeze()  # or every process collects what all share
-    command = "KERAS_BACKEND=torch python benchmarks/faults.py"
+    command = "KERAS_BACKEND=torch python tests/faults.py"
     new = {"command": command, **surroundings(), "searches": {}}
     results = read_results(options.output, new)
     for name in [options.only] if options.only else SEARCHES:
