@@ -4,7 +4,6 @@ import contextlib
 import threading
 
 import keras_tuner
-import numpy as np
 
 from keras_momentum_rnn.tuning.executions import stop_if_of_machine
 from keras_momentum_rnn.tuning.first_trials import completed
@@ -116,15 +115,24 @@ class Hyperband(Oracle, keras_tuner.oracles.HyperbandOracle):
 class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracle):
     """keras-tuner's Bayesian search, whose draws belong to a trial and not to a process.
 
-    keras-tuner saves neither the numbers that it starts its search of the model from nor the
-    model, so after an interruption it would draw other trials:
+    keras-tuner does not save the numbers that it starts its search of the model from, so after
+    an interruption it would draw other trials:
     `test_an_interrupted_search_tries_what_a_whole_one_tries`.
     """
 
     def proposed(self, trial_id):
-        self._random_state = np.random.RandomState(self.seed + len(self.trials))
-        self.gpr = self._make_gpr()
-        return super().proposed(trial_id)
+        ended = sum(trial.status == "COMPLETED" for trial in self.trials.values())
+        if ended < self.num_initial_points:
+            return super().proposed(trial_id)
+        fresh = keras_tuner.oracles.BayesianOptimizationOracle(
+            objective=self.objective,
+            max_trials=self.max_trials,
+            num_initial_points=self.num_initial_points,
+            seed=self.seed + len(self.trials),
+            hyperparameters=self.get_space(),
+        )
+        fresh.trials, fresh.ongoing_trials = self.trials, self.ongoing_trials
+        return fresh.populate_space(trial_id)
 
 
 ORACLES = {
