@@ -149,8 +149,22 @@ def tune(
             roles.serve(tuner) if part == "chief" else tuner.search(**fit)
         except KeyboardInterrupt:
             done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
-            raise KeyboardInterrupt(f"{done}; repeat the call to resume") from None
+            raise shown_alone(KeyboardInterrupt(f"{done}; repeat the call to resume")) from None
         return finish(tuner)
+
+
+def shown_alone(error):
+    """Return an error, which Python prints without a traceback if nobody catches it."""
+    former = sys.excepthook
+
+    def hook(kind, value, traceback):
+        if value is error:
+            print(value, file=sys.stderr)
+        else:
+            former(kind, value, traceback)
+
+    sys.excepthook = hook
+    return error
 
 
 def reports(tuner, stored, file):
