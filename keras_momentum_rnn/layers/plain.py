@@ -56,8 +56,8 @@ class PlainLayer:
                 the call.
 
         Returns:
-            A `keras_momentum_rnn.paths.Plan`: `path`, `reason` and how the path runs. The path
-            "keras" is the loop or the kernel of the Keras layer itself.
+            A `keras_momentum_rnn.paths.Plan`, with `path`, `reason` and how the path runs. The
+            path "keras" is the loop or the kernel of the Keras layer itself.
 
         Example:
 

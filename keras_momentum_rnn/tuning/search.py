@@ -83,7 +83,7 @@ def tune(
             `callbacks`, which each execution gets copies of, ...
 
     Returns:
-        `Results`: its `rows`, `best`, `table()` and `best_model()`.
+        `Results`, with `rows`, `best`, `table()` and `best_model()`.
 
     Raises:
         ValueError: if an argument is out of its range, or `directory` holds another search or
