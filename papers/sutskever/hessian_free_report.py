@@ -103,8 +103,8 @@ def figures_of(content):
             seconds, _, scores = zip(*run["curve"])
             axes.plot(seconds, scores, label=label, **look)
     ends = "; ".join(f"{m} {means[m, rate]:.2g}" for m, rate in best.items())
+    figure.suptitle(f"{NAMES[task]}, after equal CPU time: {ends}")
     axes.set(
-        title=f"{NAMES[task]}, after equal CPU time: {ends}",
         xlabel="CPU seconds of training",
         ylabel=SCORES[task].split(",")[0],
         yscale="log" if task == "curves" else "linear",
