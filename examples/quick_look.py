@@ -29,6 +29,9 @@ try:
     from sklearn.model_selection import train_test_split
 
     from keras_momentum_rnn import LSTM, NAGLSTM
+
+    # On each backend this imports TensorFlow, if it is installed.
+    keras.utils.set_random_seed(0)
 finally:
     os.dup2(shown, 2)
 

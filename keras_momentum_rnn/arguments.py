@@ -160,11 +160,19 @@ def refuse_unknown(owner, cell_class, kwargs):
         if name not in (*names, *OF_EVERY_LAYER):
             nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
             hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
-            if name in OF_OTHER_LAYERS:
-                hint = f" {OF_OTHER_LAYERS[name]} have it."
+            refuse_of_others(owner, {name: value})
             raise ValueError(
                 f"{owner.__name__} has no argument `{name}`.{hint} Received: {name}={value!r}"
             )
+
+
+def refuse_of_others(owner, kwargs):
+    """Raise a `ValueError` for an argument that other layers have, and name them."""
+    for name in OF_OTHER_LAYERS.keys() & kwargs:
+        raise ValueError(
+            f"{owner.__name__} has no argument `{name}`. {OF_OTHER_LAYERS[name]} have it. "
+            f"Received: {name}={kwargs[name]!r}"
+        )
 
 
 def keywords_of(owner):

@@ -129,7 +129,7 @@ class RuleLayer(keras.layers.RNN):
                 the call.
 
         Returns:
-            A `keras_momentum_rnn.paths.Plan`: `path`, `reason` and how the path runs.
+            A `keras_momentum_rnn.paths.Plan`, with `path`, `reason` and how the path runs.
 
         Raises:
             ValueError: if the path depends on the width of the input and the layer does not

@@ -82,10 +82,11 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
             axis, so after a recurrent layer with `return_sequences=False`. Defaults to none.
 
     Returns:
-        A `keras.Model`. Inputs: those of `model` without their time axis, then the states of
-        each recurrent layer, slots included, `(batch, width)`, in order, with names such as
-        `state_lstm_h`. Outputs: those of `model`, then the new states in the same order:
-        `output_dense`, `new_state_lstm_h`. `initial_states` gives the first states.
+        A `keras.Model`. Its inputs are those of `model` without their time axis, then the
+        states of each recurrent layer, slots included, `(batch, width)`, in order, with names
+        such as `state_lstm_h`. Its outputs are those of `model`, then the new states in the
+        same order, such as `output_dense` and `new_state_lstm_h`. `initial_states` gives the
+        first states.
 
     Raises:
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,

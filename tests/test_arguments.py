@@ -153,6 +153,11 @@ def test_an_argument_of_other_layers_is_named_with_them():
         ValueError, match=r"no argument `scale_free`\. AdamLSTM and RMSPropLSTM"
     ):
         kmr.AdamGRU(4, scale_free=True)
+    for plain in (kmr.LSTM, kmr.GRU, kmr.SimpleRNN):
+        with pytest.raises(ValueError, match=rf"^{plain.__name__} has no .* RMSPropLSTM have"):
+            plain(4, scale_free=True)
+        keras_layer = getattr(keras.layers, plain.__name__)
+        assert inspect.signature(plain) == inspect.signature(keras_layer)
     with_it = [
         name
         for name, cls in our_layers().items()

@@ -71,6 +71,20 @@ def test_an_interrupted_search_says_how_far_it_came(tmp_path, capsys):
     assert [line[:4] for line in lines[1:]] == ["3/4 ", "4/4 "]
 
 
+def test_an_interrupt_that_nobody_catches_ends_in_one_line(tmp_path, capsys, monkeypatch):
+    shown = []
+    monkeypatch.setattr(sys, "excepthook", lambda *error: shown.append(error))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        search(tmp_path, {2: fail(KeyboardInterrupt())})
+    capsys.readouterr()
+    sys.excepthook(stopped.type, stopped.value, stopped.tb)
+    assert capsys.readouterr().err == "2 of 4 trials done; repeat the call to resume\n"
+    assert not shown
+    another = (KeyboardInterrupt, KeyboardInterrupt(), None)
+    sys.excepthook(*another)
+    assert shown == [another]
+
+
 def caused(error, cause):
     error.__cause__ = cause
     return error

@@ -45,7 +45,7 @@ Call arguments:
     training: bool, whether dropout acts{and_counts}.
 
 Returns:
-    What `keras.layers.{keras_layer}` returns: h at the last step `(batch, units)`, or with
+    As `keras.layers.{keras_layer}`, h at the last step `(batch, units)`, or with
     `return_sequences` at every step `(batch, time, units)`; with `return_state` also {names}
     and the rule's slots. The slots are in float32 (in float64 under that policy), since half
     precision would stall a velocity.

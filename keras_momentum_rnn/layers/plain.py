@@ -9,6 +9,7 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
+from keras_momentum_rnn.arguments import refuse_of_others
 from keras_momentum_rnn.cells.plain import PlainCell, PlainGRUCell, PlainLSTMCell, PlainRNNCell
 from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
@@ -55,8 +56,8 @@ class PlainLayer:
                 the call.
 
         Returns:
-            A `keras_momentum_rnn.paths.Plan`: `path`, `reason` and how the path runs. The path
-            "keras" is the loop or the kernel of the Keras layer itself.
+            A `keras_momentum_rnn.paths.Plan`, with `path`, `reason` and how the path runs. The
+            path "keras" is the loop or the kernel of the Keras layer itself.
 
         Example:
 
@@ -184,6 +185,17 @@ class PlainLayer:
         return dataclasses.replace(sequence, x=x, mask=mask)
 
 
+class OtherLayersArguments(keras.layers.RNN):
+    """Names the layers that have an argument which the Keras layer lacks.
+
+    It follows the Keras layer among the bases, which passes on what it does not know.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refuse_of_others(type(self), kwargs)
+        super().__init__(*args, **kwargs)
+
+
 def alike(shape, expected):
     """Return whether two shapes agree in all sizes that are known."""
     return len(shape) == len(expected) and all(
@@ -192,7 +204,7 @@ def alike(shape, expected):
 
 
 @register
-class LSTM(PlainLayer, keras.layers.LSTM):
+class LSTM(PlainLayer, keras.layers.LSTM, OtherLayersArguments):
     """`keras.layers.LSTM`, faster where this library has a faster path.
 
     ```
@@ -228,7 +240,7 @@ class LSTM(PlainLayer, keras.layers.LSTM):
 
 
 @register
-class GRU(PlainLayer, keras.layers.GRU):
+class GRU(PlainLayer, keras.layers.GRU, OtherLayersArguments):
     """`keras.layers.GRU`, faster where this library has a faster path.
 
     ```
@@ -257,7 +269,7 @@ class GRU(PlainLayer, keras.layers.GRU):
 
 
 @register
-class SimpleRNN(PlainLayer, keras.layers.SimpleRNN):
+class SimpleRNN(PlainLayer, keras.layers.SimpleRNN, OtherLayersArguments):
     """`keras.layers.SimpleRNN`, faster where this library has a faster path.
 
     ```

@@ -83,7 +83,7 @@ def tune(
             `callbacks`, which each execution gets copies of, ...
 
     Returns:
-        `Results`: its `rows`, `best`, `table()` and `best_model()`.
+        `Results`, with `rows`, `best`, `table()` and `best_model()`.
 
     Raises:
         ValueError: if an argument is out of its range, or `directory` holds another search or
@@ -149,8 +149,22 @@ def tune(
             roles.serve(tuner) if part == "chief" else tuner.search(**fit)
         except KeyboardInterrupt:
             done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
-            raise KeyboardInterrupt(f"{done}; repeat the call to resume") from None
+            raise shown_alone(KeyboardInterrupt(f"{done}; repeat the call to resume")) from None
         return finish(tuner)
+
+
+def shown_alone(error):
+    """Return an error, which Python prints without a traceback if nobody catches it."""
+    former = sys.excepthook
+
+    def hook(kind, value, traceback):
+        if value is error:
+            print(value, file=sys.stderr)
+        else:
+            former(kind, value, traceback)
+
+    sys.excepthook = hook
+    return error
 
 
 def reports(tuner, stored, file):

@@ -88,7 +88,7 @@ def figures_of(results):
     axes.axvline(settings["updates"] - settings["finish"], color="0.6", linewidth=0.8)
     ends = ", ".join(f"{name} {number_of(run['error'])}" for name, run in best.items())
     axes.set(
-        title=f"{settings['dataset']}, best after {settings['updates']:,} updates: {ends}",
+        title=f"Autoencoders of {settings['dataset']}, {settings['updates']:,} updates: {ends}",
         xlabel="update; at the vertical line the finish begins, grey: other runs",
         ylabel="squared error of an image",
     )

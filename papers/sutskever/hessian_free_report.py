@@ -10,6 +10,7 @@ TITLES = {
     "adding": "adding, {steps} steps, a plain network of {units} tanh units",
     "curves": "curves, the deep autoencoder",
 }
+NAMES = {"adding": "Adding", "curves": "Autoencoder of curves"}
 SCORES = {
     "adding": "share of test sequences with an error above 0.04",
     "curves": "squared error summed over pixels, the mean of 5,000 training images",
@@ -102,8 +103,8 @@ def figures_of(content):
             seconds, _, scores = zip(*run["curve"])
             axes.plot(seconds, scores, label=label, **look)
     ends = "; ".join(f"{m} {means[m, rate]:.2g}" for m, rate in best.items())
+    figure.suptitle(f"{NAMES[task]}, after equal CPU time: {ends}")
     axes.set(
-        title=f"{task}, after equal CPU time: {ends}",
         xlabel="CPU seconds of training",
         ylabel=SCORES[task].split(",")[0],
         yscale="log" if task == "curves" else "linear",
