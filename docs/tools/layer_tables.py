@@ -5,7 +5,6 @@ import json
 import math
 from pathlib import Path
 
-from docs.tools.api_reference import FAMILIES
 from keras_momentum_rnn.diagnostics import state_names
 from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.rules import Identity
@@ -13,6 +12,7 @@ from papers.presentation import markdown_table
 
 NATIVE = Path(__file__).parents[2] / "benchmarks" / "results" / "native.json"
 BACKENDS = ("jax", "tensorflow", "torch")
+FAMILIES = ("LSTM", "GRU", "RNN", "DTRIV", "nested")
 FEATURES, UNITS = 10, 32
 HEAD = ["layer", "hyperparameters", "states", "parameters", "cost", "cost with `cpu`"]
 
