@@ -95,7 +95,8 @@ class Reference(griffe.Extension):
         module, _, name = cls.path.rpartition(".")
         if module.startswith(COMPUTED):
             found = getattr(importlib.import_module(module), name)
-            cls.docstring = griffe.Docstring(as_code(inspect.getdoc(found)), parent=cls)
+            text = as_code(inspect.getdoc(found))
+            cls.docstring = griffe.Docstring(text, parent=cls, parser="google")
             signature = inspect.signature(found)
             parameters = [griffe.Parameter("self"), *map(shown, signature.parameters.values())]
             init = griffe.Function("__init__", parameters=griffe.Parameters(*parameters))

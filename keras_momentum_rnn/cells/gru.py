@@ -14,7 +14,7 @@ from keras_momentum_rnn.rules import register
 class RuleGRUCell(RuleCell, keras.layers.GRUCell):
     """Cell of `RuleGRU`, which gives equation and arguments.
 
-    Args: those of `keras.layers.GRUCell`, and `rule`. Call arguments and what Keras's RNN
+    Arguments are those of `keras.layers.GRUCell`, and `rule`. Call arguments and what Keras's RNN
     rounds: see `RuleLSTMCell`; the states are [h, slots].
     """
 

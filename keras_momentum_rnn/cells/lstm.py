@@ -19,14 +19,14 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     Runs alone in `keras.layers.RNN` and `keras.layers.StackedRNNCells`. There Keras rounds
     the slots to the compute dtype at every step, which the layer does not.
 
-    Args: those of `keras.layers.LSTMCell`, and `rule`, `use_recurrent_bias`.
+    Arguments are those of `keras.layers.LSTMCell`, and `rule`, `use_recurrent_bias`.
 
     Call arguments:
         inputs: tensor `(batch, features)`.
         states: list [h, c, slots of the rule], each `(batch, size)`.
         training: bool, whether dropout acts.
 
-    Returns: h, and the list of the new states.
+    A call returns h and the list of the new states.
     """
 
     keras_cell = keras.layers.LSTMCell

@@ -33,7 +33,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     `rebase_every`. Call arguments and what Keras's RNN rounds: see `RuleLSTMCell`; the states
     are [h, slots].
 
-    Args: those of `RuleDTRIV` but for `rebase_every` and what `keras.layers.RNN` takes.
+    Arguments are those of `RuleDTRIV` but for `rebase_every` and what `keras.layers.RNN` takes.
     """
 
     keras_cell = keras.layers.SimpleRNNCell

@@ -15,7 +15,7 @@ from keras_momentum_rnn.rules import register
 class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
     """Cell of `RuleRNN`, which gives equation and arguments.
 
-    Args: those of `keras.layers.SimpleRNNCell`, and `rule`, `parameterization`. Call
+    Arguments are those of `keras.layers.SimpleRNNCell`, and `rule`, `parameterization`. Call
     arguments and what Keras's RNN rounds: see `RuleLSTMCell`; the states are [h, slots].
     """
 

@@ -35,7 +35,7 @@ class MCRM(RuleLayer):
     Call arguments: those of `RuleLSTM`. States: [h, c, the memory's other states, the
     rule's slots]; `initial_state` holds all but the slots, or all.
 
-    Returns: as `RuleLSTM`.
+    A call returns what `RuleLSTM` returns.
 
     Raises:
         ValueError: if an argument is out of its range, or the memory is no cell of `units`.

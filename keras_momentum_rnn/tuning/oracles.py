@@ -145,7 +145,7 @@ ORACLES = {
 def make(strategy, max_trials, epochs, seed, objective):
     """Return the oracle of a strategy, a key of `ORACLES`.
 
-    Args: as of `tune`; `max_trials` is `None` for Hyperband, which ends by itself.
+    Arguments are those of `tune`; `max_trials` is `None` for Hyperband, which ends by itself.
     """
     own = {"max_epochs": epochs} if strategy == "hyperband" else {"max_trials": max_trials}
     if strategy == "bayesian":
