@@ -115,6 +115,27 @@ def test_loops_equal_the_steps(case, monkeypatch):
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="a trace of PyTorch")
+def test_the_scripted_loop_of_a_trace_equals_the_steps():
+    """The trace is of another length than the call."""
+    import torch
+
+    class Masked(torch.nn.Module):
+        def __init__(self, layer):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x, mask):
+            return self.layer(x, mask=mask)
+
+    layer, step = map(Masked, pair(*named("AdamLSTM")))
+    x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
+    mask = torch.from_numpy(MASKS["holes"](3, TIME))
+    traced = torch.jit.trace(layer, (x[:, :9], mask[:, :9]), check_trace=False)
+    for actual, expected in zip(traced(x, mask), step(x, mask), strict=True):
+        assert_close(array(actual), array(expected), 1e-5)
+
+
 @pytest.mark.parametrize(
     "case",
     named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
