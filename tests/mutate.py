@@ -36,9 +36,12 @@ TESTS = {
     "rules/": "rules equations arguments properties paths scale_free plan",
     "cells/orthogonal": "equations orthogonal learned_momentum orthogonal_training golden",
     "cells/": "equations arguments properties paths wrappers dtypes new_cell learned_momentum",
-    "recurrent.py": "arguments plan paths equations wrappers properties against_keras training",
-    "paths/native/": "native paths native_process learned_momentum equations plan dtypes",
-    "paths/": "paths plan derivatives equations learned_momentum properties dtypes native",
+    "recurrent.py": "arguments plan paths equations wrappers properties against_keras training "
+    "gpu_programs",
+    "paths/native/": "native native_process native_backends paths learned_momentum equations "
+    "plan dtypes",
+    "paths/": "paths plan derivatives equations learned_momentum properties dtypes native "
+    "gpu_programs",
 }
 BACKENDS = ("tensorflow", "jax", "torch")
 SWAPPED = {
@@ -205,7 +208,7 @@ def table(changes):
         f"They notice {sum(map(noticed, changes))} of {len(changes)} drawn changes; of the "
         f"others {sum('equivalent' in c for c in changes)} change nothing that can be seen. "
         "`python tests/mutate.py` writes this page; [mutations.json](mutations.json) has all "
-        "changes and the first test that notices each.",
+        "changes and a test that notices each.",
         "",
         "| not noticed | becomes | |",
         "|---|---|---|",

@@ -22,6 +22,8 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths.filtered import CHUNK, filtered
 from keras_momentum_rnn.paths.native.runtime import SWITCH
+from keras_momentum_rnn.paths.registry import EXPORTED
+from keras_momentum_rnn.paths.run import Sequence
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -115,25 +117,20 @@ def test_loops_equal_the_steps(case, monkeypatch):
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
-@pytest.mark.skipif(BACKEND != "torch", reason="a trace of PyTorch")
-def test_the_scripted_loop_of_a_trace_equals_the_steps():
-    """The trace is of another length than the call."""
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("trace", ["torchscript", "open graph"])
+def test_loops_for_files_equal_the_steps(trace):
     import torch
 
-    class Masked(torch.nn.Module):
-        def __init__(self, layer):
-            super().__init__()
-            self.layer = layer
-
-        def forward(self, x, mask):
-            return self.layer(x, mask=mask)
-
-    layer, step = map(Masked, pair(*named("AdamLSTM")))
+    layer, step = pair(*named("AdamLSTM"))
     x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
     mask = torch.from_numpy(MASKS["holes"](3, TIME))
-    traced = torch.jit.trace(layer, (x[:, :9], mask[:, :9]), check_trace=False)
-    for actual, expected in zip(traced(x, mask), step(x, mask), strict=True):
-        assert_close(array(actual), array(expected), 1e-5)
+    sequence = Sequence(x, layer.get_initial_state(3), mask)
+    with torch.no_grad():
+        outputs, states = EXPORTED[trace].load()(layer.cell, sequence, None)
+        expected = step(x, mask=mask)
+    for one, other in zip([outputs, *states], expected, strict=True):
+        assert_close(array(one), array(other), 1e-5)
 
 
 @pytest.mark.parametrize(
