@@ -122,6 +122,8 @@ def test_loops_equal_the_steps(case, monkeypatch):
 def test_loops_for_files_equal_the_steps(trace):
     import torch
 
+    if trace == "open graph" and not hasattr(torch, "while_loop"):
+        pytest.skip("needs a newer PyTorch")
     layer, step = pair(*named("AdamLSTM"))
     x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
     mask = torch.from_numpy(MASKS["holes"](3, TIME))
