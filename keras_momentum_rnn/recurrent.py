@@ -101,7 +101,7 @@ class RuleLayer(keras.layers.RNN):
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
         layers = {}
-        if self.use_cudnn is not False and current_device() == "gpu":
+        if current_device() == "gpu":
             layers = stock_layers(self)
             if layers and keras.config.backend() == "tensorflow":
                 # XLA has no cuDNN recurrence.

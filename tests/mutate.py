@@ -6,9 +6,9 @@
 Operators change the syntax tree: a comparison, an operation, a number, a condition, the order
 of arguments, a statement that is left out. Each change meets the quick tests that cover its
 file, up to the first failure, which must pass without the change. What was found is kept in
-tests/mutations.json after each change, so that the same command resumes; there, a change that
-no test can notice has the reason by hand, as `equivalent`. tests/mutations.md names what is
-not noticed.
+tests/mutations.json after each change, so that the same command resumes; a change whose line
+is edited is replaced by another. A change that no test can notice has the reason there by
+hand, as `equivalent`. tests/mutations.md names what is not noticed.
 """
 
 import argparse
@@ -36,9 +36,12 @@ TESTS = {
     "rules/": "rules equations arguments properties paths scale_free plan",
     "cells/orthogonal": "equations orthogonal learned_momentum orthogonal_training golden",
     "cells/": "equations arguments properties paths wrappers dtypes new_cell learned_momentum",
-    "recurrent.py": "arguments plan paths equations wrappers properties against_keras training",
-    "paths/native/": "native paths native_process learned_momentum equations plan dtypes",
-    "paths/": "paths plan derivatives equations learned_momentum properties dtypes native",
+    "recurrent.py": "arguments plan paths equations wrappers properties against_keras training "
+    "gpu_programs",
+    "paths/native/": "native native_process native_backends paths learned_momentum equations "
+    "plan dtypes",
+    "paths/": "paths plan derivatives equations learned_momentum properties dtypes native "
+    "gpu_programs",
 }
 BACKENDS = ("tensorflow", "jax", "torch")
 SWAPPED = {
@@ -90,7 +93,7 @@ def nodes_of(node):
 def changes_in(path):
     """Return the changes of a file, each with the place of what it replaces."""
     text, name = path.read_text(), path.relative_to(PACKAGE).as_posix()
-    found = []
+    lines, found = text.splitlines(), []
     for node in nodes_of(ast.parse(text)):
         for new in changes_of(node) if hasattr(node, "lineno") else ():
             code = new if isinstance(new, str) else f"({ast.unparse(new)})"
@@ -101,6 +104,7 @@ def changes_in(path):
                     "old": ast.get_source_segment(text, node),
                     "new": code,
                     "column": node.col_offset,
+                    "text": lines[node.lineno - 1],
                 }
             )
     return found
@@ -115,8 +119,11 @@ def changed(text, change):
     return text[:start] + change["new"] + text[start + len(change["old"]) :]
 
 
-def draw(count, seed):
-    """Draw changes: as many of each group of files as of another, each file by its size."""
+def draw(count, seed, tried):
+    """Draw changes: as many of each group of files as of another, each file by its size.
+
+    Changes that were tried and whose line still exists come first, with what was found.
+    """
     files = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "__init__.py"]
     groups = {prefix: [] for prefix in TESTS}
     for path in files:
@@ -127,11 +134,19 @@ def draw(count, seed):
     generator = random.Random(seed)
     for changes in groups.values():
         generator.shuffle(changes)
+        kept = []
+        for old in tried:
+            same = [new for new in changes if key_of(new) == key_of(old)]
+            if same:
+                # Of equal lines, the nearest.
+                nearest = min(same, key=lambda new: abs(new["line"] - old["line"]))
+                changes.remove(nearest)
+                kept.append(old | {"line": nearest["line"]})
+        changes[:0] = kept
     # Learned momentum and orthogonal cells are a part of the rules and the cells.
     shares = {"rules/learned": 0.06, "rules/": 0.14, "cells/orthogonal": 0.06, "cells/": 0.14}
     counts = {prefix: round(count * shares.get(prefix, 0.2)) for prefix in TESTS}
     drawn = [change for prefix, n in counts.items() for change in groups[prefix][:n]]
-    generator.shuffle(drawn)
     # After a change of the native kernel all of it is compiled again: these come last.
     return sorted(drawn, key=lambda change: change["file"].startswith("paths/native/"))
 
@@ -179,7 +194,7 @@ def first_failure(tests, folder):
 
 
 def key_of(change):
-    return tuple(change[name] for name in ("file", "line", "column", "old", "new"))
+    return tuple(change[name] for name in ("file", "text", "column", "old", "new"))
 
 
 def noticed(change):
@@ -193,7 +208,7 @@ def table(changes):
         f"They notice {sum(map(noticed, changes))} of {len(changes)} drawn changes; of the "
         f"others {sum('equivalent' in c for c in changes)} change nothing that can be seen. "
         "`python tests/mutate.py` writes this page; [mutations.json](mutations.json) has all "
-        "changes and the first test that notices each.",
+        "changes and a test that notices each.",
         "",
         "| not noticed | becomes | |",
         "|---|---|---|",
@@ -212,11 +227,9 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     backend = os.environ.get("KERAS_BACKEND", "torch")
-    drawn = draw(options.count, options.seed)
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    # What was found for these changes stays, and what was found for other code goes.
-    found = {key_of(change): change for change in kept}
-    changes = [found.get(key_of(change), change | {"noticed": {}}) for change in drawn]
+    tried = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    drawn = draw(options.count, options.seed, tried)
+    changes = [{"noticed": {}} | change for change in drawn]
     for name in ("keras", backend, "pytest", "hypothesis", "numba"):
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as temporary:

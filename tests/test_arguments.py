@@ -207,6 +207,13 @@ def test_initial_states_of_a_wrong_shape_are_refused(case):
                 layer(np.zeros((2, 3, 3), "float32"), initial_state=states)
 
 
+def test_a_stateful_layer_takes_no_other_batch():
+    layer = kmr.MomentumLSTM(4, stateful=True)
+    layer(np.zeros((2, 3, 3), "float32"))
+    with pytest.raises(ValueError, match="built for a batch of 2"):
+        layer(np.zeros((1, 3, 3), "float32"))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_positional_order_of_keras(case):
     taken = inspect.signature(case.layer_class).parameters

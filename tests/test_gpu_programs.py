@@ -121,3 +121,5 @@ def test_a_training_step_of_tensorflow_has_the_operations_of_cudnn(name, masked,
     of_cudnn = {op.type for op in graph.get_operations() if re.match("Cudnn", op.type)}
     fused = PATHS[name] in ("fused", "drive")
     assert of_cudnn == ({"CudnnRNNV3", "CudnnRNNBackpropV3"} if fused else set())
+    # XLA has none of them.
+    assert layer.supports_jit != fused

@@ -63,6 +63,16 @@ def test_two_models_in_two_threads(monkeypatch):
     assert not wrong and not any(worker.is_alive() for worker in workers)
 
 
+@pytest.mark.parametrize(
+    "threads, samples, count", [(1, 100, 1), (3, 0, 1), (3, 9, 3), (3, 100, 6)]
+)
+def test_threads_share_the_samples(threads, samples, count, monkeypatch):
+    monkeypatch.setattr(runtime, "thread_count", lambda: threads)
+    shares = runtime.shares(samples)
+    assert len(shares) == count
+    assert [i for share in shares for i in range(*share)] == list(range(samples))
+
+
 def test_an_interrupt_waits_for_what_has_begun(monkeypatch):
     monkeypatch.setattr(runtime, "thread_count", lambda: 2)
     begun, waited, written = threading.Event(), threading.Event(), []

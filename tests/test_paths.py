@@ -22,6 +22,8 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths.filtered import CHUNK, filtered
 from keras_momentum_rnn.paths.native.runtime import SWITCH
+from keras_momentum_rnn.paths.registry import EXPORTED
+from keras_momentum_rnn.paths.run import Sequence
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -113,6 +115,24 @@ def test_loops_equal_the_steps(case, monkeypatch):
     assert layers[0].plan(training=True).path == ("step" if scaled else "filter")
     assert layers[0].cell.cheap_steps == (case.id in ("SRGRU", "AdamLSTM", "RMSPropGRU"))
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("trace", ["torchscript", "open graph"])
+def test_loops_for_files_equal_the_steps(trace):
+    import torch
+
+    if trace == "open graph" and not hasattr(torch, "while_loop"):
+        pytest.skip("needs a newer PyTorch")
+    layer, step = pair(*named("AdamLSTM"))
+    x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
+    mask = torch.from_numpy(MASKS["holes"](3, TIME))
+    sequence = Sequence(x, layer.get_initial_state(3), mask)
+    with torch.no_grad():
+        outputs, states = EXPORTED[trace].load()(layer.cell, sequence, None)
+        expected = step(x, mask=mask)
+    for one, other in zip([outputs, *states], expected, strict=True):
+        assert_close(array(one), array(other), 1e-5)
 
 
 @pytest.mark.parametrize(

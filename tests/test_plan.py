@@ -285,6 +285,7 @@ def test_one_step_is_not_planned(module, layer_class, monkeypatch):
     for steps, count in ((1, 0), (2, 1)):
         layer.call(keras.ops.zeros((1, steps, 3)))
         assert len(planned) == count
+    assert planned[0]["features"] == 3
     if layer_class is kmr.AdamLSTM:
         with pytest.raises(ValueError, match="No fused kernel"):
             layer_class(4, use_cudnn=True)(np.zeros((1, 1, 3), "float32"))

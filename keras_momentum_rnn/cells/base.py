@@ -1,6 +1,7 @@
 """What every cell with a momentum rule shares."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -29,12 +30,8 @@ def overrides(cls, methods, declaration):
 
     Then the declaration is of another step than its own.
     """
-    for base in cls.__mro__:
-        if declaration in vars(base):
-            return False
-        if methods & vars(base).keys():
-            return True
-    return False
+    below = itertools.takewhile(lambda base: declaration not in vars(base), cls.__mro__)
+    return any(methods & vars(base).keys() for base in below)
 
 
 class RuleCell:

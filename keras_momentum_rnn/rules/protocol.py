@@ -222,4 +222,4 @@ class ScaledRule(Rule):
         if not v:
             return u, gain * factor * scale, [m]
         new = mu * v[0] + gain * u
-        return new, scale if factor == 1 else factor * scale, [new, m]
+        return new, factor * scale, [new, m]
