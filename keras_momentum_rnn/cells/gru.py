@@ -14,8 +14,8 @@ from keras_momentum_rnn.rules import register
 class RuleGRUCell(RuleCell, keras.layers.GRUCell):
     """Cell of `RuleGRU`, which gives equation and arguments.
 
-    Arguments are those of `keras.layers.GRUCell`, and `rule`. Call arguments and what Keras's RNN
-    rounds: see `RuleLSTMCell`; the states are [h, slots].
+    Arguments are those of `keras.layers.GRUCell`, and `rule`. Call arguments and what Keras's
+    RNN rounds: see `RuleLSTMCell`; the states are [h, slots].
     """
 
     keras_cell = keras.layers.GRUCell
