@@ -12,113 +12,117 @@ KEPT = len(kernel.Kept._fields)
 
 def run_cell(problem, x, weights, states):
     """Return h at all times and the final states, for `run.run_native`."""
-    present = [w is not None for w in weights]
-    batch, time = x.shape[0], x.shape[1]
-    mask = tf.zeros((0,), "bool") if problem.mask is None else problem.mask
-    dropout = tf.zeros((0,)) if problem.dropout is None else problem.dropout
-    equation = problem.equation
+    cell = Cell(problem, x, weights, states)
+    run = tf.custom_gradient(cell.train if problem.training else cell.infer)
+    given = [tf.convert_to_tensor(w) for w in weights if w is not None]
+    outputs, *finals = run(x, *given, *states)
+    return outputs, finals
 
-    def unpacked(inputs):
+
+class Cell:
+    """A call of a cell: on tensors, and on the arrays that TensorFlow makes of them.
+
+    `inputs` are always x, the weights that there are, and the states; `results` are h at all
+    times and the final states.
+    """
+
+    def __init__(self, problem, x, weights, states):
+        self.problem, self.equation = problem, problem.equation
+        self.present = [w is not None for w in weights]
+        self.count = 1 + sum(self.present) + len(states)
+        self.shapes = [(*x.shape[:2], states[0].shape[-1]), *(s.shape for s in states)]
+        self.mask = tf.zeros((0,), "bool") if problem.mask is None else problem.mask
+        self.dropout = tf.zeros((0,)) if problem.dropout is None else problem.dropout
+
+    # On arrays
+
+    def unpacked(self, inputs):
         x, *others = inputs
         given = iter(others)
-        weights = [next(given) if there else None for there in present]
+        weights = [next(given) if there else None for there in self.present]
         return x, weights, list(given)
 
-    def inference_on_arrays(mu, mask, *inputs):
-        x, weights, states = unpacked(inputs)
+    def infer_arrays(self, mu, mask, *inputs):
+        x, weights, states = self.unpacked(inputs)
         outputs = aligned((*x.shape[:2], states[0].shape[1]))
-        now = equation.with_arrays(mu, None)
+        now = self.equation.with_arrays(mu, None)
         finals = kernel.infer(now, x, weights, states, mask, outputs)
         return [outputs, *map(np.ascontiguousarray, finals)]
 
-    def forward_on_arrays(mu, dropout, mask, *inputs):
-        x, weights, states = unpacked(inputs)
-        shapes = equation.kept_shapes(*x.shape[:2], weights[2].shape[0])
+    def forward_arrays(self, mu, dropout, mask, *inputs):
+        x, weights, states = self.unpacked(inputs)
+        shapes = self.equation.kept_shapes(*x.shape[:2], weights[2].shape[0])
         finals, kept = kernel.forward(
-            equation.with_arrays(mu, dropout), x, weights, states, mask,
+            self.equation.with_arrays(mu, dropout), x, weights, states, mask,
             [aligned(shape) for shape in shapes],
         )  # fmt: skip
         return [kept.h, *map(np.ascontiguousarray, finals), *kept[1:]]
 
-    def backward_on_arrays(mu, dropout, mask, count, *arrays):
-        inputs, kept, d_results = (
-            arrays[:count], arrays[count : count + KEPT], arrays[count + KEPT :]
-        )  # fmt: skip
-        x, weights, states = unpacked(inputs)
+    def backward_arrays(self, mu, dropout, mask, *arrays):
+        inputs, kept, (d_outputs, *d_finals) = self.divided(arrays)
+        x, weights, states = self.unpacked(inputs)
         dx, d_weights, d_states = kernel.backward(
-            equation.with_arrays(mu, dropout), x, weights, states, mask,
-            kernel.Kept(*kept), d_results[0], list(d_results[1:]), dx=aligned(x.shape),
+            self.equation.with_arrays(mu, dropout), x, weights, states, mask,
+            kernel.Kept(*kept), d_outputs, d_finals, dx=aligned(x.shape),
         )  # fmt: skip
-        d_weights = [d for d, there in zip(d_weights, present) if there]
+        d_weights = [d for d, there in zip(d_weights, self.present) if there]
         return [dx, *d_weights, *map(np.ascontiguousarray, d_states)]
 
-    def run_steps(*inputs):
-        x, weights, states = unpacked(inputs)
-        outputs, finals = problem.run_steps(x, *weights, *states)
-        return [outputs, *finals]
+    # On tensors
 
-    def with_shapes(results):
-        shapes = [(batch, time, states[0].shape[-1]), *(s.shape for s in states)]
-        for result, shape in zip(results, shapes):
+    def divided(self, arrays):
+        """Return what `differentiate` takes as inputs, what is kept, and d_results."""
+        kept = self.count + KEPT
+        return arrays[: self.count], arrays[self.count : kept], arrays[kept:]
+
+    def with_shapes(self, results):
+        for result, shape in zip(results, self.shapes):
             result.set_shape(shape)
         return results
 
-    @tf.custom_gradient
-    def native_inference(*inputs):
-        count = 1 + len(states)
-        results = call(inference_on_arrays, count, problem.mu, mask, *inputs)
+    def steps(self, inputs):
+        """Return the results of the cell's own steps."""
+        x, weights, states = self.unpacked(inputs)
+        outputs, finals = self.problem.run_steps(x, *weights, *states)
+        return [outputs, *finals]
 
-        def backward(*d_results):
-            with tf.GradientTape() as tape:
-                tape.watch(inputs)
-                stepped = run_steps(*inputs)
-            return tape.gradient(stepped, inputs, d_results, "zero")
+    def gradient_of_steps(self, inputs, d_results):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            results = self.steps(inputs)
+        return tape.gradient(results, inputs, d_results, "zero")
 
-        return with_shapes(results), backward
+    def infer(self, *inputs):
+        """Return the results, and a gradient, should somebody ask for it."""
+        results = call(self.infer_arrays, len(self.shapes), self.problem.mu, self.mask, *inputs)
+        return self.with_shapes(results), lambda *d: self.gradient_of_steps(inputs, d)
 
-    @tf.custom_gradient
-    def native_cell(*inputs):
-        count = 1 + len(states)
-        arrays = problem.mu, dropout, mask
-        results = call(forward_on_arrays, count + KEPT - 1, *arrays, *inputs)
-        results, kept = with_shapes(results[:count]), results[count:]
+    def train(self, *inputs):
+        """Return the results, and their gradient."""
+        count, arrays = len(self.shapes), (self.problem.mu, self.dropout, self.mask)
+        found = call(self.forward_arrays, count + KEPT - 1, *arrays, *inputs)
+        results, kept = self.with_shapes(found[:count]), found[count:]
+        differentiate = tf.custom_gradient(self.differentiate)
+        return results, lambda *d: differentiate(*inputs, results[0], *kept, *d)
 
-        def backward(*d_results):
-            return gradients(*inputs, results[0], *kept, *d_results)
-
-        return results, backward
-
-    @tf.custom_gradient
-    def gradients(*arrays):
-        count = 1 + sum(present) + len(states)
-        inputs, d_results = arrays[:count], arrays[count + KEPT :]
-        d_inputs = call(
-            lambda mu, dropout, mask, *arrays: backward_on_arrays(
-                mu, dropout, mask, count, *arrays
-            ),
-            count, problem.mu, dropout, mask, *arrays,
-        )  # fmt: skip
+    def differentiate(self, *arrays):
+        """Return the gradients of inputs, and their own, which are those of the steps."""
+        inputs, kept, d_results = self.divided(arrays)
+        before = self.problem.mu, self.dropout, self.mask
+        d_inputs = call(self.backward_arrays, self.count, *before, *arrays)
         for d, i in zip(d_inputs, inputs):
             d.set_shape(i.shape)
 
         def backward(*d_gradients):
-            """The gradients' own gradients are those of the cell's own steps."""
-            with tf.GradientTape() as outer:
-                outer.watch([*inputs, *d_results])
-                with tf.GradientTape() as inner:
-                    inner.watch(inputs)
-                    stepped = run_steps(*inputs)
-                found = inner.gradient(stepped, inputs, d_results, "zero")
-            wanted = outer.gradient(found, [*inputs, *d_results], list(d_gradients), "zero")
-            d_inputs, d_d_results = wanted[:count], wanted[count:]
-            nothing = [tf.zeros_like(a) for a in arrays[count : count + KEPT]]
-            return [*d_inputs, *nothing, *d_d_results]
+            sources = [*inputs, *d_results]
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                found = self.gradient_of_steps(inputs, d_results)
+            wanted = tape.gradient(found, sources, list(d_gradients), "zero")
+            nothing = [tf.zeros_like(a) for a in kept]
+            return [*wanted[: self.count], *nothing, *wanted[self.count :]]
 
         return d_inputs, backward
-
-    inputs = [x, *(tf.convert_to_tensor(w) for w in weights if w is not None), *states]
-    outputs, *finals = (native_cell if problem.training else native_inference)(*inputs)
-    return outputs, finals
 
 
 def call(function, count, *arguments):
