@@ -37,8 +37,6 @@ test_accelerate.py
     torch     *
 test_against_keras.py
     compiled  plain_layer
-    quick     bidirectional[*our_Momentum*-holes-concat]
-    compiled  bidirectional  1/2
     compiled  keras_own_tests_pass  1/2
 test_arguments.py
     torch     every_argument_is_in_the_config[*-SRLSTM]
@@ -59,6 +57,8 @@ test_convert.py
     quick     a_layer_keeps_its_options[dropout]
     torch     a_layer_keeps_its_options
     quick     recurrent_bias
+    torch     errors_say_what_is_wrong
+    torch     a_copy_that_computes_another_function_warns
     compiled  *
 test_convert_exact.py
     compiled  exact_copies_predict_the_same  1/3
@@ -82,7 +82,9 @@ test_derivatives.py
     compiled  *
 test_diagnostics.py
     quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
-    quick     *refused*
+    quick     memory_map_equals_the_states_of_prefixes[AdamLSTM-True]
+    quick     memory_map_holds_states_at_masked_steps[AdamLSTM-holes]
+    quick     *refuse*
     compiled  *
 test_distribution.py
     slow      *
@@ -226,7 +228,6 @@ test_optimizers.py
     compiled  options_of_keras  1/3
     compiled  *
 test_orthogonal.py
-    torch     parameter_counts_of_the_paper
     quick     both_starts_have_the_rotation_that_is_drawn
     quick     the_rotation_is_never_in_half_precision[mixed_float16]
     quick     a_gradient_by_the_skew_part_exists_at_zero[expm]

@@ -1,7 +1,6 @@
 """The benchmarks' models train, and the pages show the committed results."""
 
 import importlib
-import json
 from pathlib import Path
 
 import keras
@@ -31,17 +30,6 @@ def test_pages_show_the_committed_results(module):
         if module.with_tables(page.read_text(), tables, page) != page.read_text()
     ]
     assert old == [], "run python benchmarks/report.py"
-
-
-def test_the_page_of_faults_shows_the_committed_kills():
-    results = json.loads((ROOT / "benchmarks" / "results" / "faults.json").read_text())
-    page = (ROOT / "docs" / "faults.md").read_text()
-    kills, equal = (
-        sum(row[key] for row in results["searches"].values()) for key in ("kills", "equal")
-    )
-    assert f"Of {kills} killed searches, {equal} ended with" in page
-    for name, row in results["searches"].items():
-        assert f"| {name} | {row['kills']} | {row['equal']} |" in page
 
 
 @pytest.mark.parametrize("module", ["measure"], indirect=True)

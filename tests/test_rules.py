@@ -23,36 +23,6 @@ def same_weights(*layers):
     return layers
 
 
-@pytest.mark.parametrize(
-    "one, other",
-    [
-        (
-            (kmr.RMSPropLSTM, {"beta": 0.8}),
-            (kmr.AdamLSTM, {"momentum": 0.0, "beta": 0.8}),
-        ),
-        (
-            (kmr.SRLSTM, {"restart_period": 1}),
-            (kmr.MomentumLSTM, {"momentum": 0.0, "step_size": 0.9}),
-        ),
-        ((kmr.SRLSTM, {"restart_period": 9}), (kmr.NAGLSTM, {})),
-    ],
-    ids=["rmsprop_is_adam_at_0", "period_1_is_momentum_0", "long_period_is_nag"],
-)
-def test_identities(one, other):
-    one, other = same_weights(one[0](4, **one[1]), other[0](4, **other[1]))
-    assert_close(run(one, X)[0], run(other, X)[0], tolerance=1e-6)
-
-
-def test_released_restart_at_period_1_is_the_plain_layer_of_the_other_sign():
-    plain, released = same_weights(
-        keras.layers.LSTM(4),
-        kmr.SRLSTM(4, restart_period=1, step_size=1.0, formulation="released"),
-    )
-    plain.cell.kernel.assign(-array(released.cell.kernel))
-    plain.cell.bias.assign(-array(released.cell.bias))
-    assert_close(run(released, X)[0], run(plain, X)[0], tolerance=1e-6)
-
-
 @keras.saving.register_keras_serializable(package="tests")
 class Averaging(rules.Rule):
     """g_t = decay g_{t-1} + (1 - decay) u_t."""
