@@ -2,7 +2,8 @@
 
 Below the name of a file, each line of the table has a verdict and a pattern: a test without
 `test_` before it, or `test[row]`; `*` stands for any text. The first line that fits a test
-decides. A test that no line fits is quick on every backend.
+decides. What no line fits has the verdict behind the name of its file; where there is none, or
+no such file, it is quick on every backend.
 
     quick     in the quick suite of every backend
     compiled  quick on PyTorch, slow on JAX and TensorFlow, which compile each model
@@ -30,11 +31,10 @@ VERDICTS = {
 }
 
 TABLE = """
-test_accelerate.py
+test_accelerate.py  torch
     quick     models_of_every_structure
     compiled  training_goes_on_as_if_nothing_had_happened
     compiled  a_loss_scale_goes_along
-    torch     *
 test_against_keras.py
     compiled  plain_layer
     compiled  keras_own_tests_pass  1/2
@@ -44,34 +44,27 @@ test_arguments.py
     torch     every_argument_is_in_the_config[*-MCRM-momentum]
     torch     every_argument_is_in_the_config[*-AdamDTRIV-cayley]
     once      every_argument_is_in_the_config
-test_atomic_files.py
-    torch     *
-test_benchmarks.py
-    torch     *
-test_conjugate_gradients.py
+test_atomic_files.py  torch
+test_benchmarks.py  torch
+test_conjugate_gradients.py  torch
     quick     iterates_are_those_of_the_textbook[True-7]
     quick     it_stops_*
     quick     line_search_*
-    torch     *
-test_convert.py
+test_convert.py  compiled
     quick     a_layer_keeps_its_options[dropout]
     torch     a_layer_keeps_its_options
     quick     recurrent_bias
     torch     errors_say_what_is_wrong
     torch     a_copy_that_computes_another_function_warns
-    compiled  *
-test_convert_exact.py
+test_convert_exact.py  compiled
     compiled  exact_copies_predict_the_same  1/3
     torch     what_has_no_exact_copy_is_refused
-    compiled  *
-test_convert_models.py
+test_convert_models.py  compiled
     quick     the_original_is_left_alone
-    compiled  *
-test_curvature.py
+test_curvature.py  compiled
     slow      products_are_those_of_the_explicit_matrix[AdamLSTM]
     quick     products_have_masks_and_sample_weights[True]
-    compiled  *
-test_derivatives.py
+test_derivatives.py  compiled
     quick     second_derivatives_are_those_of_the_steps[AdamLSTM-holes]
     compiled  second_derivatives_are_those_of_the_steps  1/3
     quick     vectorized_map_equals_a_loop[AdamLSTM]
@@ -79,15 +72,12 @@ test_derivatives.py
     compiled  gradients_of_each_sample_and_forward_mode  1/2
     compiled  vectorized_map_equals_a_loop  1/2
     torch     a_sequence_of_no_steps_is_refused
-    compiled  *
-test_diagnostics.py
+test_diagnostics.py  compiled
     quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
     quick     memory_map_equals_the_states_of_prefixes[AdamLSTM-True]
     quick     memory_map_holds_states_at_masked_steps[AdamLSTM-holes]
     quick     *refuse*
-    compiled  *
-test_distribution.py
-    slow      *
+test_distribution.py  slow
 test_docs.py
     slow      examples_of_the_pages[*first_model.md]
     slow      examples_of_the_pages[*from_lstm_to_file.md]
@@ -107,9 +97,8 @@ test_docs.py
     torch     the_readme_*
     torch     links_anchors_and_pictures_of_the_pages_exist
     torch     commands_of_the_pages_exist
-test_docs_tables.py
-    torch     *
-test_dtypes.py
+test_docs_tables.py  torch
+test_dtypes.py  compiled
     slow      finite[AdamLSTM-*-long]
     quick     finite[AdamLSTM-mixed_float16-huge]
     compiled  finite[AdamLSTM-*]
@@ -124,7 +113,6 @@ test_dtypes.py
     torch     float64_is_exact
     torch     half_precision_is_close_to_float32
     torch     trains_in_mixed_precision
-    compiled  *
 test_equations.py
     # On JAX and TensorFlow one layer meets the options that a backend may take otherwise, and
     # one of each recurrence the native kernel.
@@ -144,42 +132,35 @@ test_equations.py
     compiled  layer_equals_oracle[MCRM-momentum-*]  1/4
     compiled  layer_equals_oracle[*-plain-native]  1/4
     torch     layer_equals_oracle
-test_examples.py
+test_examples.py  torch
     slow      several_devices
     once      quick_look_resumes
-    torch     *
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
     slow      a_file_predicts_the_same
     slow      the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded
-test_fuzz.py
+test_fuzz.py  torch
     compiled  drawn_programs_equal_their_steps
-    torch     *
-test_golden.py
+test_golden.py  torch
     quick     lstm_equals_released_code[nesterov_lstm_restart]
     quick     dtriv_equals_released_code[momentum_dtriv]
     quick     nested_equals_released_code[mcrm]
-    torch     *
-test_gpu_programs.py
+test_gpu_programs.py  compiled
     quick     *cuda[AdamLSTM-masked]
     quick     *cuda[NAGGRU-masked]
     quick     *operations_of_cudnn[AdamLSTM-masked]
     quick     *operations_of_cudnn[NAGGRU-masked]
     quick     what_cudnn_is_given_by_jax_are_the_weights_of_the_steps[AdamLSTM]
     compiled  a_training_step_of_*  1/2
-    compiled  *
-test_hessian_free.py
+test_hessian_free.py  compiled
     quick     a_quadratic_is_solved_in_two_updates
     quick     one_step_of_cg_is_nesterovs_momentum
     torch     bad_arguments_are_refused
     torch     config_has_every_argument_and_rebuilds_the_optimizer
-    compiled  *
-test_hessian_free_model.py
+test_hessian_free_model.py  compiled
     torch     *refused*
-    compiled  *
-test_initializers.py
+test_initializers.py  torch
     quick     initializers_follow_keras
-    torch     *
 test_learned_momentum.py
     quick     every_path_equals_the_steps[*-LSTM-unit-slots]
     quick     every_path_equals_the_steps[native-MCRM-unit-slots]
@@ -188,9 +169,8 @@ test_learned_momentum.py
     torch     every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
     torch     it_starts_as_heavy_ball
-test_diagnostic_plots.py
-    torch     *
-test_native.py
+test_diagnostic_plots.py  torch
+test_native.py  torch
     # The kernel is the same for every backend; how it is called is the same for every row.
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
     compiled  every_shape_equals_the_steps[3-SRGRU-wide]
@@ -201,41 +181,33 @@ test_native.py
     quick     inference_equals_the_steps[NAGLSTM]
     compiled  inference_equals_the_steps
     quick     a_batch_of_no_samples[AdamLSTM]
-    quick     a_second_moment_that_overflows_makes_the_drive_zero
     quick     a_step_size_that_is_a_tensor
-    torch     *
 test_native_backends.py
     slow      jax_transforms_in_training
     slow      without_the_interface_of_xla_the_numbers_stay
-test_native_compiling.py
+test_native_compiling.py  torch
     once      an_update_compiles_what_it_changes
     once      numba_is_imported_by_the_first_run_alone
     once      the_tile_of_other_processors
     quick     without_it_everything_is_as_before
-    torch     *
 test_native_process.py
     slow      ten_thousand_calls_keep_no_memory
-test_needs.py
-    torch     *
-test_new_cell.py
+test_needs.py  torch
+test_new_cell.py  compiled
     quick     it_equals_its_equations[Adam-dead_row]
     compiled  it_equals_its_equations  1/3
-    compiled  *
-test_optimizers.py
+test_optimizers.py  compiled
     quick     equations
     torch     bad_*_is_refused
     torch     config_*
     compiled  options_of_keras  1/3
-    compiled  *
-test_orthogonal.py
+test_orthogonal.py  compiled
     quick     both_starts_have_the_rotation_that_is_drawn
     quick     the_rotation_is_never_in_half_precision[mixed_float16]
     quick     a_gradient_by_the_skew_part_exists_at_zero[expm]
     quick     a_call_that_changes_the_base_is_not_repeated
-    compiled  *
-test_orthogonal_training.py
+test_orthogonal_training.py  compiled
     slow      orthogonal_after_many_updates[1000-*]
-    compiled  *
 test_paths.py
     torch     bidirectional_and_models_take_the_fast_path[*AdamLSTM*]
     torch     bidirectional_and_models_take_the_fast_path[*MCRM-momentum*]
@@ -262,6 +234,9 @@ test_paths.py
     compiled  large_products_before_the_loop_equal_those_in_it  1/3
     quick     loops_equal_the_steps[AdamLSTM]
     compiled  loops_equal_the_steps
+    quick     a_second_moment_that_overflows*[AdamGRU-native]
+    quick     a_second_moment_that_overflows*[RMSPropLSTM-gpu]
+    compiled  a_second_moment_that_overflows*
     quick     what_is_masked_may_be_nan_or_infinite[SRLSTM-nan]
     compiled  what_is_masked_may_be_nan_or_infinite  1/3
     compiled  kernels_in_half_precision_equal_the_steps
@@ -297,16 +272,14 @@ test_properties.py
     compiled  the_velocity_past_a_samples_end_is_silent
     quick     a_bare_cell_keeps_the_dtypes_of_its_states[mixed_float16-SRLSTM]
     compiled  a_bare_cell_keeps_the_dtypes_of_its_states  1/3
-test_repeatability.py
+test_repeatability.py  compiled
     quick     the_native_kernel_repeats_itself_with_as_many_threads[MomentumLSTM-3]
     torch     the_native_kernel_repeats_itself_with_as_many_threads
     compiled  the_other_paths_repeat_themselves  1/2
     slow      another_process_gives_the_same
-    compiled  *
-test_rotations.py
+test_rotations.py  torch
     quick     rotation_and_its_gradient_under_a_compiler[3.0-*]
     quick     *float64*
-    torch     *
 test_saving.py
     quick     round_trip[bidirectional-SRLSTM]
     quick     round_trip[bare-AdamDTRIV-cayley]
@@ -321,11 +294,10 @@ test_saving.py
     once      round_trip  1/3
     compiled  weights_file_round_trip
     slow      the_next_backend_predicts_the_same_in_a_fresh_process
-test_streaming.py
+test_streaming.py  compiled
     compiled  step_by_step_equals_predict  1/4
     torch     what_needs_other_steps_is_refused
-    compiled  *
-test_training.py
+test_training.py  torch
     quick     jit_compile[dropout-AdamLSTM]
     slow      jit_compile[*-AdamLSTM]
     slow      jit_compile[plain-*]  1/3
@@ -335,49 +307,47 @@ test_training.py
     compiled  *[*MomentumDTRIV*]
     compiled  *[*MCRM-momentum*]
     compiled  training_step_is_traced_once
-    torch     *
-test_tuning_search.py
+test_tuning_search.py  torch
     slow      the_same_seed_gives_the_same_trials[bayesian]
     slow      the_same_seed_gives_the_same_trials[hyperband]
     compiled  models_and_graphs_of_earlier_trials_are_freed
     quick     files_hold_every_trial
     quick     the_best_model_loads_and_has_its_score
-    torch     *
-test_tuning_space.py
+test_tuning_space.py  torch
     quick     each_branch_trains[MomentumRNN]
-    torch     *
-test_tuning_interruptions.py
+test_tuning_interruptions.py  torch
     once      a_killed_process_loses_no_trial_and_keeps_no_lock
     quick     data_differ_in_values_type_shape_and_place
-    torch     *
-test_tuning_workers.py
+test_tuning_workers.py  torch
     once      every_trial_ends_once_though_a_worker_and_the_chief_are_killed
-    torch     *
 test_types.py
     once      type_checkers_tell_mistakes_from_right_calls
-test_wrappers.py
+test_wrappers.py  torch
     quick     *[*SRLSTM]
     quick     stateful_*[*MCRM-momentum]
     compiled  *[*MCRM-momentum]
     compiled  *[*AdamLSTM]  1/2
     compiled  *[*MomentumDTRIV]  1/4
-    torch     *
 """
 
 
 def lines():
-    """Return the lines of the table: file, pattern, verdict, and of how many rows one runs."""
-    found = []
+    """Return the lines of the table, and what becomes of the other tests of each file.
+
+    A line is a file, a pattern, a verdict, and of how many rows one runs.
+    """
+    found, others = [], {}
     for line in TABLE.split("\n"):
-        if line.endswith(".py"):
-            file = line
+        if line.startswith("test_"):
+            file, verdict = (*line.split(), "quick")[:2]
+            others[file] = VERDICTS[verdict], 1
         elif line and not line.strip().startswith("#"):
             verdict, test, *share = line.split()
             rows = int(share[0].removeprefix("1/")) if share else 1
             # A test stands for its rows.
             text = re.escape(f"{file}::test_{test}").replace(r"\*", ".*") + r"(\[.*)?"
             found.append((file, re.compile(text), VERDICTS[verdict], rows))
-    return found
+    return found, others
 
 
 def name_of(item):
@@ -386,11 +356,11 @@ def name_of(item):
 
 def select(items, backend):
     """Mark slow tests, and return the tests that run here and those that do not."""
-    table, here, elsewhere = lines(), [], []
+    (table, others), here, elsewhere = lines(), [], []
     for item in items:
         name = name_of(item)
         fitting = (found for _, pattern, *found in table if pattern.fullmatch(name))
-        verdict, rows = next(fitting, (VERDICTS["quick"], 1))
+        verdict, rows = next(fitting, others.get(item.path.name, (VERDICTS["quick"], 1)))
         slow = verdict[0 if backend == "torch" else 1]
         if slow and crc32(f"{backend} {name}".encode()) % rows:
             slow = None
@@ -406,6 +376,6 @@ def stale(items):
     files = {item.path.name for item in items}
     return [
         pattern.pattern
-        for file, pattern, *_ in lines()
+        for file, pattern, *_ in lines()[0]
         if file in files and not any(map(pattern.fullmatch, names))
     ]
