@@ -37,7 +37,6 @@ test_accelerate.py  torch
     compiled  a_loss_scale_goes_along
 test_against_keras.py
     compiled  plain_layer
-    compiled  keras_own_tests_pass  1/2
 test_arguments.py
     torch     every_argument_is_in_the_config[*-SRLSTM]
     torch     every_argument_is_in_the_config[*-AdamGRU-reset-before]
@@ -57,7 +56,10 @@ test_convert.py  compiled
     torch     errors_say_what_is_wrong
     torch     a_copy_that_computes_another_function_warns
 test_convert_exact.py  compiled
-    compiled  exact_copies_predict_the_same  1/3
+    compiled  exact_copies_predict_the_same[alone-*]  1/3
+    compiled  exact_copies_predict_the_same[masked-SRGRU]
+    compiled  exact_copies_predict_the_same[sequential-MomentumLSTM]
+    slow      exact_copies_predict_the_same  1/3
     torch     what_has_no_exact_copy_is_refused
 test_convert_models.py  compiled
     quick     the_original_is_left_alone
@@ -85,8 +87,9 @@ test_docs.py
     once      examples_of_the_pages[*tune.md]
     once      examples_of_the_pages[*scikit_learn.md]
     once      examples_of_the_pages[*compare.md]
+    slow      examples_of_the_pages[README.md]
+    once      examples_of_the_pages[*csv.md]
     # Those that call a backend's own functions, or make graphs or files.
-    compiled  examples_of_the_pages[README.md]
     compiled  examples_of_the_pages[*deploy.md]
     compiled  examples_of_the_pages[*own_cell.md]
     compiled  examples_of_the_pages[*streaming.md]
@@ -135,6 +138,10 @@ test_equations.py
 test_examples.py  torch
     slow      several_devices
     once      quick_look_resumes
+    once      the_notebook_runs
+    once      it_runs[first_model-0]
+    once      it_runs[own_rule-1]
+    once      which_layer_tries_the_numbers_that_it_names
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
     slow      a_file_predicts_the_same
@@ -166,7 +173,9 @@ test_learned_momentum.py
     quick     every_path_equals_the_steps[native-MCRM-unit-slots]
     compiled  every_path_equals_the_steps[*-LSTM-unit-*]  1/3
     compiled  every_path_equals_the_steps[*-unit-slots]  1/3
-    torch     every_path_equals_the_steps
+    torch     every_path_equals_the_steps[*-unit-*]
+    torch     every_path_equals_the_steps[*-LSTM-*]
+    once      every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
     torch     it_starts_as_heavy_ball
 test_diagnostic_plots.py  torch
@@ -175,7 +184,12 @@ test_native.py  torch
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
     compiled  every_shape_equals_the_steps[3-SRGRU-wide]
     compiled  every_shape_equals_the_steps[3-MCRM-NAG-ragged]
-    torch     every_shape_equals_the_steps[3-*]
+    torch     every_shape_equals_the_steps[3-AdamLSTM-*]
+    torch     every_shape_equals_the_steps[3-SRGRU-*]
+    torch     every_shape_equals_the_steps[3-NAGRNN-*]
+    torch     every_shape_equals_the_steps[3-MomentumDTRIV-*]
+    torch     every_shape_equals_the_steps[3-MCRM-NAG-*]
+    torch     every_shape_equals_the_steps[3-*-ragged]
     torch     every_shape_equals_the_steps[1-*-chunks]
     once      every_shape_equals_the_steps  1/3
     quick     inference_equals_the_steps[NAGLSTM]
@@ -185,6 +199,7 @@ test_native.py  torch
 test_native_backends.py
     slow      jax_transforms_in_training
     slow      without_the_interface_of_xla_the_numbers_stay
+    slow      torch_compiles_a_graph_without_breaks
 test_native_compiling.py  torch
     once      an_update_compiles_what_it_changes
     once      numba_is_imported_by_the_first_run_alone
