@@ -142,6 +142,11 @@ test_equations.py
     compiled  layer_equals_oracle[MomentumGRU-*]  1/4
     compiled  layer_equals_oracle[MCRM-momentum-*]  1/4
     compiled  layer_equals_oracle[*-plain-native]  1/4
+    torch     layer_equals_oracle[*-plain-*]
+    torch     layer_equals_oracle[*all_states-*]
+    torch     layer_equals_oracle[*-mask_backwards-*]
+    torch     layer_equals_oracle[*-dropout_1-*]
+    once      layer_equals_oracle[*-native]  1/2
     torch     layer_equals_oracle
 test_examples.py  torch
     slow      several_devices
@@ -149,6 +154,8 @@ test_examples.py  torch
     once      the_notebook_runs
     once      it_runs[first_model-0]
     once      it_runs[own_rule-1]
+    once      it_runs[deploy-*]
+    once      it_runs[streaming-2]
     once      which_layer_tries_the_numbers_that_it_names
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
@@ -170,6 +177,7 @@ test_hessian_free.py  compiled
     torch     bad_arguments_are_refused
     torch     config_has_every_argument_and_rebuilds_the_optimizer
 test_hessian_free_model.py  compiled
+    slow      an_interrupted_training_equals_an_uninterrupted_one[0.3]
     torch     *refused*
 test_learned_momentum.py
     quick     its_numbers_are_as_exact_as_the_slots[mixed_float16]
@@ -291,9 +299,8 @@ test_plain_layers.py
     torch     arguments_config_and_names_are_those_of_keras
     quick     a_stateful_layer_trains_on_from_its_states[GRU-GRU]
     compiled  a_stateful_layer_trains_on_from_its_states
-    torch     files[SimpleRNN-SimpleRNN]
-    torch     files[GRU-GRU]
-    compiled  files
+    compiled  files[LSTM-LSTM]
+    once      files
     compiled  fit_takes_the_kernel
     slow      function_transforms_and_compilers_of_torch
 test_plan.py
@@ -360,6 +367,10 @@ test_tuning_space.py  torch
 test_tuning_interruptions.py  torch
     once      a_killed_process_loses_no_trial_and_keeps_no_lock
     once      an_interrupted_search_tries_what_a_whole_one_tries[bayesian]
+    torch     an_error_of_the_machine_stops_the_search_and_costs_no_trial[the*]
+    once      an_error_of_the_machine_stops_the_search_and_costs_no_trial
+    torch     a_damaged_file_of_a_trial_loses_nothing[torn]
+    once      a_damaged_file_of_a_trial_loses_nothing
     quick     data_differ_in_values_type_shape_and_place
 test_tuning_workers.py  torch
     once      every_trial_ends_once_though_a_worker_and_the_chief_are_killed
