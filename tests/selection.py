@@ -37,7 +37,7 @@ test_accelerate.py  torch
     compiled  a_loss_scale_goes_along
 test_against_keras.py
     compiled  plain_layer
-test_arguments.py  torch
+test_arguments.py  compiled
     quick     messages_name_the_layer_and_the_shapes_of_its_user[AdamLSTM]
     quick     extreme_step_sizes_are_computed_as_they_are[1e-30-AdamLSTM]
     torch     every_argument_is_in_the_config[*-SRLSTM]
@@ -165,6 +165,9 @@ test_export.py
 test_fuzz.py  torch
     compiled  drawn_programs_equal_their_steps
 test_golden.py  torch
+    compiled  lstm_equals_released_code[nesterov_lstm_restart]
+    compiled  dtriv_equals_released_code[momentum_dtriv]
+    compiled  nested_equals_released_code[mcrm]
 test_gpu_programs.py  compiled
     quick     *cuda[AdamLSTM-masked]
     quick     *cuda[NAGGRU-masked]
