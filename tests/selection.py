@@ -143,7 +143,6 @@ test_equations.py
     compiled  layer_equals_oracle[MomentumGRU-*]  1/4
     compiled  layer_equals_oracle[MCRM-momentum-*]  1/4
     compiled  layer_equals_oracle[*-plain-native]  1/4
-    torch     layer_equals_oracle[*-plain-*]
     torch     layer_equals_oracle[*all_states-*]
     torch     layer_equals_oracle[*-mask_backwards-*]
     torch     layer_equals_oracle[*-dropout_1-*]
