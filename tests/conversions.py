@@ -82,19 +82,19 @@ def configs(layer):
     return layer.get_config()
 
 
-def assert_converts(model, inputs, count):
+def assert_converts(model, inputs, count, ours=MomentumLSTM, plain=layers.LSTM):
     """Convert there and back; compare outputs, weights and configs; return the first."""
     before = model.get_weights()
-    ours = from_keras(model, MomentumLSTM, **PLAIN)
-    back = to_keras(ours)
-    assert not distinct(ours, layers.LSTM) and not distinct(back, MomentumLSTM)
-    assert len(distinct(ours, MomentumLSTM)) == len(distinct(back, layers.LSTM)) == count
-    assert_same(model, ours, inputs)
+    converted = from_keras(model, ours, **PLAIN)
+    back = to_keras(converted)
+    assert not distinct(converted, plain) and not distinct(back, ours)
+    assert len(distinct(converted, ours)) == len(distinct(back, plain)) == count
+    assert_same(model, converted, inputs)
     assert_same(model, back, inputs)
     assert configs(back) == configs(model)
     assert_equal_arrays(before, model.get_weights())
     assert_equal_arrays(before, back.get_weights())
-    return ours
+    return converted
 
 
 def functional(*inputs, outputs):

@@ -2,7 +2,8 @@
 
 Below the name of a file, each line of the table has a verdict and a pattern: a test without
 `test_` before it, or `test[row]`; `*` stands for any text. The first line that fits a test
-decides. A test that no line fits is quick on every backend.
+decides. What no line fits has the verdict behind the name of its file; where there is none, or
+no such file, it is quick on every backend.
 
     quick     in the quick suite of every backend
     compiled  quick on PyTorch, slow on JAX and TensorFlow, which compile each model
@@ -30,48 +31,46 @@ VERDICTS = {
 }
 
 TABLE = """
-test_accelerate.py
-    quick     models_of_every_structure
+test_accelerate.py  torch
+    compiled  models_of_every_structure
     compiled  training_goes_on_as_if_nothing_had_happened
     compiled  a_loss_scale_goes_along
-    torch     *
 test_against_keras.py
     compiled  plain_layer
-    quick     bidirectional[*our_Momentum*-holes-concat]
-    compiled  bidirectional  1/2
-    compiled  keras_own_tests_pass  1/2
-test_arguments.py
+    slow      keras_own_tests_pass
+test_arguments.py  compiled
+    quick     messages_name_the_layer_and_the_shapes_of_its_user[AdamLSTM]
+    quick     extreme_step_sizes_are_computed_as_they_are[1e-30-AdamLSTM]
     torch     every_argument_is_in_the_config[*-SRLSTM]
     torch     every_argument_is_in_the_config[*-AdamGRU-reset-before]
     torch     every_argument_is_in_the_config[*-MCRM-momentum]
     torch     every_argument_is_in_the_config[*-AdamDTRIV-cayley]
     once      every_argument_is_in_the_config
-test_atomic_files.py
-    torch     *
-test_benchmarks.py
-    torch     *
-test_conjugate_gradients.py
+test_atomic_files.py  torch
+test_benchmarks.py  torch
+test_conjugate_gradients.py  torch
     quick     iterates_are_those_of_the_textbook[True-7]
+    compiled  it_stops_where_progress_is_small[0.0005]
     quick     it_stops_*
     quick     line_search_*
-    torch     *
-test_convert.py
+test_convert.py  compiled
     quick     a_layer_keeps_its_options[dropout]
     torch     a_layer_keeps_its_options
     quick     recurrent_bias
-    compiled  *
-test_convert_exact.py
-    compiled  exact_copies_predict_the_same  1/3
+    torch     errors_say_what_is_wrong
+    torch     a_copy_that_computes_another_function_warns
+test_convert_exact.py  compiled
+    compiled  exact_copies_predict_the_same[alone-*]  1/3
+    compiled  exact_copies_predict_the_same[masked-SRGRU]
+    compiled  exact_copies_predict_the_same[sequential-MomentumLSTM]
+    slow      exact_copies_predict_the_same  1/3
     torch     what_has_no_exact_copy_is_refused
-    compiled  *
-test_convert_models.py
+test_convert_models.py  compiled
     quick     the_original_is_left_alone
-    compiled  *
-test_curvature.py
+test_curvature.py  compiled
     slow      products_are_those_of_the_explicit_matrix[AdamLSTM]
     quick     products_have_masks_and_sample_weights[True]
-    compiled  *
-test_derivatives.py
+test_derivatives.py  compiled
     quick     second_derivatives_are_those_of_the_steps[AdamLSTM-holes]
     compiled  second_derivatives_are_those_of_the_steps  1/3
     quick     vectorized_map_equals_a_loop[AdamLSTM]
@@ -79,13 +78,12 @@ test_derivatives.py
     compiled  gradients_of_each_sample_and_forward_mode  1/2
     compiled  vectorized_map_equals_a_loop  1/2
     torch     a_sequence_of_no_steps_is_refused
-    compiled  *
-test_diagnostics.py
+test_diagnostics.py  compiled
     quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
-    quick     *refused*
-    compiled  *
-test_distribution.py
-    slow      *
+    quick     memory_map_equals_the_states_of_prefixes[AdamLSTM-True]
+    quick     memory_map_holds_states_at_masked_steps[AdamLSTM-holes]
+    torch     *refuse*
+test_distribution.py  slow
 test_docs.py
     slow      examples_of_the_pages[*first_model.md]
     slow      examples_of_the_pages[*from_lstm_to_file.md]
@@ -93,8 +91,9 @@ test_docs.py
     once      examples_of_the_pages[*tune.md]
     once      examples_of_the_pages[*scikit_learn.md]
     once      examples_of_the_pages[*compare.md]
+    slow      examples_of_the_pages[README.md]
+    once      examples_of_the_pages[*csv.md]
     # Those that call a backend's own functions, or make graphs or files.
-    compiled  examples_of_the_pages[README.md]
     compiled  examples_of_the_pages[*deploy.md]
     compiled  examples_of_the_pages[*own_cell.md]
     compiled  examples_of_the_pages[*streaming.md]
@@ -105,9 +104,8 @@ test_docs.py
     torch     the_readme_*
     torch     links_anchors_and_pictures_of_the_pages_exist
     torch     commands_of_the_pages_exist
-test_docs_tables.py
-    torch     *
-test_dtypes.py
+test_docs_tables.py  torch
+test_dtypes.py  compiled
     slow      finite[AdamLSTM-*-long]
     quick     finite[AdamLSTM-mixed_float16-huge]
     compiled  finite[AdamLSTM-*]
@@ -122,131 +120,144 @@ test_dtypes.py
     torch     float64_is_exact
     torch     half_precision_is_close_to_float32
     torch     trains_in_mixed_precision
-    compiled  *
 test_equations.py
     # On JAX and TensorFlow one layer meets the options that a backend may take otherwise, and
     # one of each recurrence the native kernel.
     torch     layer_equals_oracle[SRLSTM-released-*]
-    quick     layer_equals_oracle[SRLSTM-mask_*-step]
-    quick     layer_equals_oracle[SRLSTM-*dropout*-step]
+    quick     layer_equals_oracle[SRLSTM-mask_dead_row-step]
+    quick     layer_equals_oracle[SRLSTM-mask_last_output-step]
+    quick     layer_equals_oracle[SRLSTM-mask_zero_output-step]
+    quick     layer_equals_oracle[SRLSTM-mask_backwards-step]
+    quick     layer_equals_oracle[SRLSTM-mask_unroll-step]
+    quick     layer_equals_oracle[SRLSTM-dropout_1-step]
+    quick     layer_equals_oracle[SRLSTM-dropout_mask-step]
+    quick     layer_equals_oracle[SRLSTM-recurrent_dropout-step]
     quick     layer_equals_oracle[AdamLSTM-mask_all_states-*]
     quick     layer_equals_oracle[AdamGRU-mask_all_states-native]
     quick     layer_equals_oracle[MomentumRNN-mask_all_states-native]
     quick     layer_equals_oracle[AdamRNN-hidden-mask_all_states-*]
-    quick     layer_equals_oracle[AdamDTRIV-cayley-mask_all_states-*]
-    quick     layer_equals_oracle[MCRM-momentum-mask_all_states-*]
+    quick     layer_equals_oracle[AdamDTRIV-cayley-mask_all_states-native]
+    quick     layer_equals_oracle[MCRM-momentum-mask_all_states-native]
     quick     layer_equals_oracle[NestedLSTM-mask_all_states-native]
     compiled  layer_equals_oracle[SRLSTM-*-step]
     compiled  layer_equals_oracle[AdamLSTM-*-native]  1/3
     compiled  layer_equals_oracle[MomentumGRU-*]  1/4
     compiled  layer_equals_oracle[MCRM-momentum-*]  1/4
     compiled  layer_equals_oracle[*-plain-native]  1/4
+    torch     layer_equals_oracle[*all_states-*]
+    torch     layer_equals_oracle[*-mask_backwards-*]
+    torch     layer_equals_oracle[*-dropout_1-*]
+    once      layer_equals_oracle[*-native]  1/2
     torch     layer_equals_oracle
-test_examples.py
+test_examples.py  torch
     slow      several_devices
     once      quick_look_resumes
-    torch     *
+    once      the_notebook_runs
+    once      it_runs[first_model-0]
+    once      it_runs[own_rule-1]
+    once      it_runs[deploy-*]
+    once      it_runs[streaming-2]
+    once      which_layer_tries_the_numbers_that_it_names
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
     slow      a_file_predicts_the_same
     slow      the_matrix_of_an_orthogonal_layer_is_computed_when_the_file_is_loaded
-test_fuzz.py
+test_fuzz.py  torch
     compiled  drawn_programs_equal_their_steps
-    torch     *
-test_golden.py
-    quick     lstm_equals_released_code[nesterov_lstm_restart]
-    quick     dtriv_equals_released_code[momentum_dtriv]
-    quick     nested_equals_released_code[mcrm]
-    torch     *
-test_gpu_programs.py
+test_golden.py  torch
+    compiled  lstm_equals_released_code[nesterov_lstm_restart]
+    compiled  dtriv_equals_released_code[momentum_dtriv]
+    compiled  nested_equals_released_code[mcrm]
+test_gpu_programs.py  compiled
     quick     *cuda[AdamLSTM-masked]
     quick     *cuda[NAGGRU-masked]
     quick     *operations_of_cudnn[AdamLSTM-masked]
     quick     *operations_of_cudnn[NAGGRU-masked]
     quick     what_cudnn_is_given_by_jax_are_the_weights_of_the_steps[AdamLSTM]
     compiled  a_training_step_of_*  1/2
-    compiled  *
-test_hessian_free.py
-    quick     a_quadratic_is_solved_in_two_updates
+test_hessian_free.py  compiled
+    quick     a_quadratic_is_solved_in_two_updates[options0]
     quick     one_step_of_cg_is_nesterovs_momentum
     torch     bad_arguments_are_refused
     torch     config_has_every_argument_and_rebuilds_the_optimizer
-    compiled  *
-test_hessian_free_model.py
+test_hessian_free_model.py  compiled
+    slow      an_interrupted_training_equals_an_uninterrupted_one[0.3]
     torch     *refused*
-    compiled  *
-test_initializers.py
-    quick     initializers_follow_keras
-    torch     *
 test_learned_momentum.py
-    quick     every_path_equals_the_steps[*-LSTM-unit-slots]
-    quick     every_path_equals_the_steps[native-MCRM-unit-slots]
+    quick     its_numbers_are_as_exact_as_the_slots[mixed_float16]
+    compiled  its_numbers_are_as_exact_as_the_slots
+    torch     the_first_numbers_are_those_given
+    torch     spread_is_uniform_in_the_logarithm_of_the_time_scale
+    torch     a_number_out_of_range_is_refused
+    compiled  a_layer_of_keras_starts_at_momentum_0
+    compiled  time_scales_are_those_that_were_learned
+    quick     every_path_equals_the_steps[native-LSTM-unit-slots]
     compiled  every_path_equals_the_steps[*-LSTM-unit-*]  1/3
     compiled  every_path_equals_the_steps[*-unit-slots]  1/3
-    torch     every_path_equals_the_steps
+    torch     every_path_equals_the_steps[*-unit-*]
+    torch     every_path_equals_the_steps[*-LSTM-*]
+    once      every_path_equals_the_steps
     quick     it_starts_as_heavy_ball[LSTM-unit-free]
     torch     it_starts_as_heavy_ball
-test_diagnostic_plots.py
-    torch     *
-test_native.py
+test_diagnostic_plots.py  torch
+test_native.py  torch
     # The kernel is the same for every backend; how it is called is the same for every row.
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
     compiled  every_shape_equals_the_steps[3-SRGRU-wide]
     compiled  every_shape_equals_the_steps[3-MCRM-NAG-ragged]
-    torch     every_shape_equals_the_steps[3-*]
+    torch     every_shape_equals_the_steps[3-AdamLSTM-*]
+    torch     every_shape_equals_the_steps[3-SRGRU-*]
+    torch     every_shape_equals_the_steps[3-NAGRNN-*]
+    torch     every_shape_equals_the_steps[3-MomentumDTRIV-*]
+    torch     every_shape_equals_the_steps[3-MCRM-NAG-*]
+    torch     every_shape_equals_the_steps[3-*-ragged]
     torch     every_shape_equals_the_steps[1-*-chunks]
     once      every_shape_equals_the_steps  1/3
     quick     inference_equals_the_steps[NAGLSTM]
     compiled  inference_equals_the_steps
     quick     a_batch_of_no_samples[AdamLSTM]
-    quick     a_second_moment_that_overflows_makes_the_drive_zero
-    quick     a_step_size_that_is_a_tensor
-    torch     *
+    quick     a_step_size_that_is_a_tensor[False]
 test_native_backends.py
-    slow      jax_transforms_in_training
+    slow      jax_transforms_in_*
+    slow      a_second_derivative_of_a_jax_trace_that_has_ended
     slow      without_the_interface_of_xla_the_numbers_stay
-test_native_compiling.py
+    slow      torch_compiles_a_graph_without_breaks
+test_native_compiling.py  torch
     once      an_update_compiles_what_it_changes
     once      numba_is_imported_by_the_first_run_alone
     once      the_tile_of_other_processors
     quick     without_it_everything_is_as_before
-    torch     *
 test_native_process.py
     slow      ten_thousand_calls_keep_no_memory
-test_needs.py
-    torch     *
-test_new_cell.py
+test_needs.py  torch
+test_new_cell.py  compiled
     quick     it_equals_its_equations[Adam-dead_row]
     compiled  it_equals_its_equations  1/3
-    compiled  *
-test_optimizers.py
+test_optimizers.py  compiled
     quick     equations
     torch     bad_*_is_refused
     torch     config_*
     compiled  options_of_keras  1/3
-    compiled  *
-test_orthogonal.py
+test_orthogonal.py  compiled
     torch     parameter_counts_of_the_paper
-    quick     both_starts_have_the_rotation_that_is_drawn
-    quick     the_rotation_is_never_in_half_precision[mixed_float16]
+    quick     both_starts_have_the_rotation_that_is_drawn[1.0-expm]
     quick     a_gradient_by_the_skew_part_exists_at_zero[expm]
     quick     a_call_that_changes_the_base_is_not_repeated
-    compiled  *
-test_orthogonal_training.py
+test_orthogonal_training.py  compiled
     slow      orthogonal_after_many_updates[1000-*]
-    compiled  *
 test_paths.py
     torch     bidirectional_and_models_take_the_fast_path[*AdamLSTM*]
     torch     bidirectional_and_models_take_the_fast_path[*MCRM-momentum*]
     once      bidirectional_and_models_take_the_fast_path  1/3
     # Each recurrence and each kind of rule meets every kind of call.
     quick     kernels_equal_the_steps[*-NAGGRU-slots]
-    quick     kernels_equal_the_steps[native-NAGGRU-both-dropouts]
     compiled  kernels_equal_the_steps[native-Momentum*-*-dropouts]  1/3
     compiled  kernels_equal_the_steps[*-NAGLSTM-*]
-    compiled  kernels_equal_the_steps[*-AdamLSTM-*]  1/3
+    compiled  kernels_equal_the_steps[gpu-AdamLSTM-*]  1/3
+    compiled  kernels_equal_the_steps[native-AdamLSTM-*slots]
     compiled  kernels_equal_the_steps[*-MCRM-momentum-*]  1/3
-    compiled  kernels_equal_the_steps[*-RMSPropGRU-*]  1/3
+    compiled  kernels_equal_the_steps[native-RMSPropGRU-*]  1/3
+    compiled  kernels_equal_the_steps[gpu-RMSPropGRU-*slots]
     compiled  kernels_equal_the_steps[*-MomentumRNN-plain]
     compiled  kernels_equal_the_steps[*-SRLSTM-released-plain]
     compiled  kernels_equal_the_steps[*-SRLSTM-released-slots]
@@ -261,15 +272,25 @@ test_paths.py
     compiled  large_products_before_the_loop_equal_those_in_it  1/3
     quick     loops_equal_the_steps[AdamLSTM]
     compiled  loops_equal_the_steps
+    quick     a_second_moment_that_overflows*[AdamGRU-native]
+    quick     a_second_moment_that_overflows*[RMSPropLSTM-gpu]
+    compiled  a_second_moment_that_overflows*
     quick     what_is_masked_may_be_nan_or_infinite[SRLSTM-nan]
     compiled  what_is_masked_may_be_nan_or_infinite  1/3
     compiled  kernels_in_half_precision_equal_the_steps
-    quick     stateful_layers_go_on_from_their_slots[*-AdamLSTM]
+    quick     stateful_layers_go_on_from_their_slots[native-AdamLSTM]
     compiled  stateful_layers_go_on_from_their_slots  1/3
     quick     linear_rules_of_every_kind_equal_the_steps[cpu-65-Mean]
     compiled  linear_rules_of_every_kind_equal_the_steps  1/3
     quick     filter_equals_the_steps_of_the_rule[65-*]
     torch     filter_equals_the_steps_of_the_rule
+    quick     the_kernel_of_a_memory_without_bias[GRUCell-native]
+    compiled  the_kernel_of_a_memory_without_bias
+    quick     powers_of_a_large_momentum_overflow_on_no_path[*-MomentumLSTM]
+    compiled  powers_of_a_large_momentum_overflow_on_no_path
+    quick     an_unmasked_nan_reaches_few_steps_before_it[holes-cpu]
+    compiled  an_unmasked_nan_reaches_few_steps_before_it
+    compiled  an_input_wider_than_the_drive_is_driven_on_a_gpu
     quick     half_precision_around_the_layer[*AdamLSTM*]
     compiled  half_precision_around_the_layer
 test_plain_layers.py
@@ -283,10 +304,10 @@ test_plain_layers.py
     torch     arguments_config_and_names_are_those_of_keras
     quick     a_stateful_layer_trains_on_from_its_states[GRU-GRU]
     compiled  a_stateful_layer_trains_on_from_its_states
-    torch     files[SimpleRNN-SimpleRNN]
-    torch     files[GRU-GRU]
-    compiled  files
+    compiled  files[LSTM-LSTM]
+    once      files
     compiled  fit_takes_the_kernel
+    slow      function_transforms_and_compilers_of_torch
 test_plan.py
     torch     every_call_has_one_plan_that_serves_it
     torch     each_condition_alone_keeps_a_kernel_away
@@ -296,17 +317,23 @@ test_properties.py
     compiled  the_velocity_past_a_samples_end_is_silent
     quick     a_bare_cell_keeps_the_dtypes_of_its_states[mixed_float16-SRLSTM]
     compiled  a_bare_cell_keeps_the_dtypes_of_its_states  1/3
-test_repeatability.py
+test_repeatability.py  compiled
     quick     the_native_kernel_repeats_itself_with_as_many_threads[MomentumLSTM-3]
-    torch     the_native_kernel_repeats_itself_with_as_many_threads
+    torch     the_native_kernel_repeats_itself_with_as_many_threads[*-3]
+    torch     the_native_kernel_repeats_itself_with_as_many_threads[MomentumLSTM-1]
+    once      the_native_kernel_repeats_itself_with_as_many_threads
     compiled  the_other_paths_repeat_themselves  1/2
     slow      another_process_gives_the_same
-    compiled  *
-test_rotations.py
+test_rotations.py  torch
+    quick     initializers_follow_keras
     quick     rotation_and_its_gradient_under_a_compiler[3.0-*]
     quick     *float64*
-    torch     *
+test_rules.py
+    torch     identities
+    torch     released_restart_at_period_1_is_the_plain_layer_of_the_other_sign
 test_saving.py
+    quick     file_of_an_earlier_release_loads[lstm-0.1.0]
+    compiled  file_of_an_earlier_release_loads
     quick     round_trip[bidirectional-SRLSTM]
     quick     round_trip[bare-AdamDTRIV-cayley]
     quick     round_trip[bare-MCRM-momentum]
@@ -320,63 +347,70 @@ test_saving.py
     once      round_trip  1/3
     compiled  weights_file_round_trip
     slow      the_next_backend_predicts_the_same_in_a_fresh_process
-test_streaming.py
-    compiled  step_by_step_equals_predict  1/4
+test_scale_free.py  torch
+    quick     the_gain_of_the_input_changes_nothing[AdamLSTM-4.0]
+test_streaming.py  compiled
+    compiled  step_by_step_equals_predict[False-*]  1/4
+    compiled  step_by_step_equals_predict[True-SRLSTM]  1/4
+    slow      step_by_step_equals_predict  1/4
     torch     what_needs_other_steps_is_refused
-    compiled  *
-test_training.py
+test_training.py  torch
     quick     jit_compile[dropout-AdamLSTM]
     slow      jit_compile[*-AdamLSTM]
     slow      jit_compile[plain-*]  1/3
     torch     jit_compile
     quick     *[*AdamLSTM*]
-    quick     loss_falls[MomentumDTRIV]
     compiled  *[*MomentumDTRIV*]
     compiled  *[*MCRM-momentum*]
     compiled  training_step_is_traced_once
-    torch     *
-test_tuning_search.py
+test_tuning_search.py  torch
+    slow      first_trials_come_first[bayesian]
     slow      the_same_seed_gives_the_same_trials[bayesian]
     slow      the_same_seed_gives_the_same_trials[hyperband]
     compiled  models_and_graphs_of_earlier_trials_are_freed
-    quick     files_hold_every_trial
-    quick     the_best_model_loads_and_has_its_score
-    torch     *
-test_tuning_space.py
+    compiled  files_hold_every_trial
+    compiled  the_best_model_loads_and_has_its_score
+test_tuning_space.py  torch
     quick     each_branch_trains[MomentumRNN]
-    torch     *
-test_tuning_interruptions.py
+test_tuning_interruptions.py  torch
     once      a_killed_process_loses_no_trial_and_keeps_no_lock
+    once      an_interrupted_search_tries_what_a_whole_one_tries[bayesian]
+    torch     an_error_of_the_machine_stops_the_search_and_costs_no_trial[the*]
+    once      an_error_of_the_machine_stops_the_search_and_costs_no_trial
+    torch     a_damaged_file_of_a_trial_loses_nothing[torn]
+    once      a_damaged_file_of_a_trial_loses_nothing
     quick     data_differ_in_values_type_shape_and_place
-    torch     *
-test_tuning_workers.py
+test_tuning_workers.py  torch
     once      every_trial_ends_once_though_a_worker_and_the_chief_are_killed
-    torch     *
 test_types.py
     once      type_checkers_tell_mistakes_from_right_calls
-test_wrappers.py
+test_wrappers.py  torch
+    compiled  dynamic_time_with_a_mask[True-SRLSTM]
     quick     *[*SRLSTM]
     quick     stateful_*[*MCRM-momentum]
     compiled  *[*MCRM-momentum]
     compiled  *[*AdamLSTM]  1/2
     compiled  *[*MomentumDTRIV]  1/4
-    torch     *
 """
 
 
 def lines():
-    """Return the lines of the table: file, pattern, verdict, and of how many rows one runs."""
-    found = []
+    """Return the lines of the table, and what becomes of the other tests of each file.
+
+    A line is a file, a pattern, a verdict, and of how many rows one runs.
+    """
+    found, others = [], {}
     for line in TABLE.split("\n"):
-        if line.endswith(".py"):
-            file = line
+        if line.startswith("test_"):
+            file, verdict = (*line.split(), "quick")[:2]
+            others[file] = VERDICTS[verdict], 1
         elif line and not line.strip().startswith("#"):
             verdict, test, *share = line.split()
             rows = int(share[0].removeprefix("1/")) if share else 1
             # A test stands for its rows.
             text = re.escape(f"{file}::test_{test}").replace(r"\*", ".*") + r"(\[.*)?"
             found.append((file, re.compile(text), VERDICTS[verdict], rows))
-    return found
+    return found, others
 
 
 def name_of(item):
@@ -385,11 +419,11 @@ def name_of(item):
 
 def select(items, backend):
     """Mark slow tests, and return the tests that run here and those that do not."""
-    table, here, elsewhere = lines(), [], []
+    (table, others), here, elsewhere = lines(), [], []
     for item in items:
         name = name_of(item)
         fitting = (found for _, pattern, *found in table if pattern.fullmatch(name))
-        verdict, rows = next(fitting, (VERDICTS["quick"], 1))
+        verdict, rows = next(fitting, others.get(item.path.name, (VERDICTS["quick"], 1)))
         slow = verdict[0 if backend == "torch" else 1]
         if slow and crc32(f"{backend} {name}".encode()) % rows:
             slow = None
@@ -405,6 +439,6 @@ def stale(items):
     files = {item.path.name for item in items}
     return [
         pattern.pattern
-        for file, pattern, *_ in lines()
+        for file, pattern, *_ in lines()[0]
         if file in files and not any(map(pattern.fullmatch, names))
     ]

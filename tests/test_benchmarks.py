@@ -1,10 +1,8 @@
 """The benchmarks' models train, and the pages show the committed results."""
 
 import importlib
-import json
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 
@@ -13,62 +11,45 @@ if not (ROOT / "benchmarks").exists():
     pytest.skip("an installed package has no benchmarks", allow_module_level=True)
 
 
-@pytest.fixture(params=["measure", "report", "native"])
-def module(request, monkeypatch):
-    """A module of the benchmarks."""
+@pytest.fixture
+def module_of(monkeypatch):
+    """Return a function that imports a module of the benchmarks."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    if request.param == "native":
-        pytest.importorskip("numba", reason="the native kernel needs it")
-    return importlib.import_module(request.param)
+    return importlib.import_module
 
 
-@pytest.mark.parametrize("module", ["report"], indirect=True)
-def test_pages_show_the_committed_results(module):
-    tables = module.tables()
+def test_pages_show_the_committed_results(module_of):
+    report = module_of("report")
+    tables = report.tables()
     old = [
         page.name
-        for page in module.PAGES
-        if module.with_tables(page.read_text(), tables, page) != page.read_text()
+        for page in report.PAGES
+        if report.with_tables(page.read_text(), tables, page) != page.read_text()
     ]
     assert old == [], "run python benchmarks/report.py"
 
 
-def test_the_page_of_faults_shows_the_committed_kills():
-    results = json.loads((ROOT / "benchmarks" / "results" / "faults.json").read_text())
-    page = (ROOT / "docs" / "faults.md").read_text()
-    kills, equal = (
-        sum(row[key] for row in results["searches"].values()) for key in ("kills", "equal")
-    )
-    assert f"Of {kills} killed searches, {equal} ended with" in page
-    for name, row in results["searches"].items():
-        assert f"| {name} | {row['kills']} | {row['equal']} |" in page
-
-
-@pytest.mark.parametrize("module", ["measure"], indirect=True)
 @pytest.mark.parametrize("label", ["keras.layers.LSTM", "MCRM"])
-def test_models_train(label, module):
-    one = module.contestant(label, (2, 3, 2, 5))
+def test_models_train(label, module_of):
+    measure = module_of("measure")
+    one = measure.contestant(label, (2, 3, 2, 5))
     before = one.model.get_weights()
-    assert module.timed([one.train], 2).min() > 0
+    assert measure.timed([one.train], 2).min() > 0
     assert any(np.any(a != b) for a, b in zip(before, one.model.get_weights()))
 
 
-@pytest.mark.parametrize("module", ["measure"], indirect=True)
 @pytest.mark.parametrize("name", ["MCRM", "NestedLSTM"])
-def test_nested_layers_have_as_many_parameters_as_the_lstm(name, module):
-    case = 64, 128, 32, 128
+def test_nested_layers_have_as_many_parameters_as_the_lstm(name, module_of):
     nested, plain = (
-        module.contestant(label, case).model.count_params()
+        module_of("measure").contestant(label, (64, 128, 32, 128)).model.count_params()
         for label in (name, "keras.layers.LSTM")
     )
     assert abs(nested / plain - 1) < 0.02
 
 
-@pytest.mark.parametrize("module", ["native"], indirect=True)
-def test_a_layer_is_measured_with_the_kernel_and_without(module):
-    if keras.config.backend() != "torch":
-        pytest.skip("the plain loop is of PyTorch")
-    row = module.measured("AdamLSTM", (2, 3, 2, 4), rounds=2)
+def test_a_layer_is_measured_with_the_kernel_and_without(module_of):
+    pytest.importorskip("numba", reason="the native kernel needs it")
+    row = module_of("native").measured("AdamLSTM", (2, 3, 2, 4), rounds=2)
     assert all(row[name] > 0 for name in ("baseline", "without", "native"))
     low, high = row["ratio"]["quartiles"]
     assert low <= row["ratio"]["median"] <= high

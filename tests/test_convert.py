@@ -1,5 +1,7 @@
 """Conversion of layers from Keras and back, against the outputs of the original."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from conversions import (
     TIME,
     UNITS,
     WIDTH,
+    Subclassed,
     arrays,
     assert_converts,
     assert_equal_arrays,
@@ -21,12 +24,14 @@ from conversions import (
 from keras import layers
 
 from keras_momentum_rnn import (
+    MCRM,
     NAGLSTM,
     SRLSTM,
     AdamLSTM,
     MomentumGRU,
     MomentumLSTM,
     MomentumRNN,
+    NestedLSTM,
     RMSPropLSTM,
     RuleLSTM,
     rules,
@@ -204,25 +209,84 @@ def test_recurrent_bias(use_bias):
 @pytest.mark.parametrize(
     "plain, ours, options",
     [
-        (keras.layers.SimpleRNN, MomentumRNN, {}),
-        (keras.layers.GRU, MomentumGRU, {}),
-        (keras.layers.GRU, MomentumGRU, {"reset_after": False}),
+        (layers.SimpleRNN, MomentumRNN, {}),
+        (layers.GRU, MomentumGRU, {}),
+        (layers.GRU, MomentumGRU, {"reset_after": False}),
     ],
     ids=["SimpleRNN", "GRU", "GRU-reset-before"],
 )
 def test_other_families(plain, ours, options):
-    rng = np.random.default_rng(0)
-    model = keras.Sequential(
-        [keras.Input((None, 3)), keras.layers.Bidirectional(plain(4, **options))]
-    )
-    for weight in model.trainable_weights:
-        weight.assign(rng.normal(size=weight.shape))
-    x = rng.normal(size=(2, 6, 3)).astype("float32")
-    converted = from_keras(model, ours, momentum=0.0, step_size=1.0)
-    assert type(converted.layers[0].forward_layer) is ours
-    back = to_keras(converted)
-    assert type(back.layers[0].forward_layer) is plain
-    for other in (converted, back):
-        np.testing.assert_allclose(
-            other.predict(x, verbose=0), model.predict(x, verbose=0), atol=2e-6
-        )
+    both = layers.Bidirectional(plain(UNITS, return_sequences=True, **options))
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.Masking(), both])
+    assert_converts(randomized(model), sequences(), 2, ours, plain)
+
+
+# Refusals and warnings
+
+
+def nested_subclassed():
+    return keras.Sequential([keras.Input((TIME, WIDTH)), Subclassed(name="mine")])
+
+
+ERRORS = {
+    "no LSTM": (lambda: from_keras(layers.Dense(2), MomentumLSTM), "no keras.layers.LSTM"),
+    "no LSTM in a model": (
+        lambda: from_keras(keras.Sequential([layers.GRU(2)]), MomentumLSTM),
+        "no keras.layers.LSTM",
+    ),
+    "none of ours": (lambda: to_keras(layers.LSTM(2)), "no layer of keras_momentum_rnn"),
+    "no layer": (lambda: from_keras("model", MomentumLSTM), "Received: 'model'"),
+    "subclassed": (lambda: from_keras(Subclassed(name="mine"), MomentumLSTM), "'mine'"),
+    "nested": (lambda: from_keras(nested_subclassed(), MomentumLSTM), "'mine'.*Subclassed"),
+    "class": (lambda: from_keras(layers.LSTM(2), layers.LSTM), "`layer_class` must be"),
+    "name of a class": (
+        lambda: from_keras(layers.LSTM(2), "MomentumLSTM"),
+        "`layer_class` must be .*'MomentumLSTM'",
+    ),
+    "range": (lambda: from_keras(layers.LSTM(2), AdamLSTM, beta=1.5), "`beta`.*beta=1.5"),
+    "option": (lambda: from_keras(layers.LSTM(2), AdamLSTM, units=5), "Received: units"),
+    "unknown": (lambda: from_keras(layers.LSTM(2), NAGLSTM, momentum=0.5), "step_size.*moment"),
+    "released": (
+        lambda: to_keras(SRLSTM(2, formulation="released", name="mine")),
+        "SRLSTM 'mine' has no Keras counterpart",
+    ),
+    "to released": (
+        lambda: from_keras(layers.LSTM(2, name="mine"), SRLSTM, formulation="released"),
+        "SRLSTM 'mine' has no Keras counterpart",
+    ),
+    "MCRM": (lambda: to_keras(MCRM(2, name="mine")), "'mine' has no Keras counterpart"),
+    "NestedLSTM": (
+        lambda: to_keras(keras.Sequential([NestedLSTM(2, name="mine")])),
+        "'mine' has no Keras counterpart",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_say_what_is_wrong(case):
+    call, message = ERRORS[case]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("layer_class", "numbers", "same"),
+    [
+        (MomentumLSTM, {"momentum": 0.0, "step_size": 1.0}, True),
+        (SRLSTM, {"restart_period": 1, "step_size": 1.0}, True),
+        (MomentumLSTM, {"momentum": 0.0, "step_size": 0.9}, False),
+        (MomentumLSTM, {"momentum": 0.1, "step_size": 1.0}, False),
+        (NAGLSTM, {"step_size": 1.0}, False),
+        (AdamLSTM, {}, False),
+    ],
+)
+def test_a_copy_that_computes_another_function_warns(layer_class, numbers, same):
+    layer = layer_class(UNITS, name="mine", **numbers)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        to_keras(layer)
+    messages = [
+        str(w.message) for w in caught if "'mine' computes another function" in str(w.message)
+    ]
+    assert len(messages) == (0 if same else 1)
+    assert same or layer_class.rule_class.__name__ in messages[0]

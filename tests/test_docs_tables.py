@@ -82,12 +82,3 @@ def test_the_catalogue_has_every_layer():
     text = (DOCS / "choose" / "catalogue.md").read_text()
     names = importlib.import_module("keras_momentum_rnn.layers").__all__
     assert [name for name in names if f"`{name}`" not in text] == []
-
-
-def test_pages_fit_their_reader():
-    """Nobody reads 300 lines, nor the end of a line of code that is cut off."""
-    for page in DOCS.glob("**/*.md"):
-        text = page.read_text()
-        assert len(text.splitlines()) <= 200, page.name
-        for code in re.findall(r"^```\w+\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
-            assert max(map(len, code.splitlines())) <= 84, page.name

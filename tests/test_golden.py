@@ -55,8 +55,7 @@ def assert_gradients(layer, golden, results, of_weights):
 
 @pytest.mark.parametrize("name", LSTM_FILES)
 def test_lstm_equals_released_code(name):
-    with np.load(GOLDEN / f"{name}.npz") as file:
-        golden = dict(file)
+    golden = dict(np.load(GOLDEN / f"{name}.npz"))
     layer_class, numbers, slots = LSTM_FILES[name](golden)
     numbers = {"step_size": float(golden["s"]), **numbers}
     x = golden["x"].astype("float32")
@@ -92,8 +91,7 @@ DTRIV_FILES = {
 
 @pytest.mark.parametrize("name", DTRIV_FILES)
 def test_dtriv_equals_released_code(name):
-    with np.load(GOLDEN / f"{name}.npz") as file:
-        golden = dict(file)
+    golden = dict(np.load(GOLDEN / f"{name}.npz"))
     layer_class, numbers, slots = DTRIV_FILES[name]
     written = {
         "momentum": float(golden["mu"]),
@@ -175,8 +173,7 @@ NESTED_FILES = {
 
 @pytest.mark.parametrize("name", NESTED_FILES)
 def test_nested_equals_released_code(name):
-    with np.load(GOLDEN / f"{name}.npz") as file:
-        golden = dict(file)
+    golden = dict(np.load(GOLDEN / f"{name}.npz"))
     layer_class, memory, states = NESTED_FILES[name]
     x = golden["x"].astype("float32")
     layer = layer_class(golden["outputs"].shape[2], return_sequences=True, return_state=True)

@@ -149,11 +149,11 @@ def test_the_damping_stays_where_rounding_hides_what_the_model_promises():
     """At a minimum it would rise with every update."""
     x, y, _, _ = regression()
     model = linear_model(HessianFree(cg_steps=20))
-    for _ in range(20):
+    for _ in range(10):
         model.train_on_batch(x, y)
     damping = float(model.optimizer.damping)
     assert damping < 0.5
-    for _ in range(20):
+    for _ in range(10):
         model.train_on_batch(x, y)
     assert float(model.optimizer.damping) <= damping
 

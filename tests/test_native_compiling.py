@@ -152,15 +152,6 @@ def test_sources_that_change_later_are_not_those_of_this_process(tmp_path, monke
         runtime.fingerprint.cache_clear()
 
 
-HOLDS = """
-import sys
-from keras_momentum_rnn.paths.native import runtime
-with runtime.only_process(sys.argv[1], "loops"):
-    print("holds", flush=True)
-    sys.stdin.read()
-"""
-
-
 @pytest.mark.skipif(os.name == "nt", reason="on Windows there is no lock")
 def test_one_process_compiles_at_a_time(monkeypatch, tmp_path):
     """Its code is tried out only when no other process writes the same module's."""
@@ -168,18 +159,14 @@ def test_one_process_compiles_at_a_time(monkeypatch, tmp_path):
     stats = mock.Mock(cache_path=str(folder))
     monkeypatch.setattr(RECURRENCES["lstm"].loops, "backward", mock.Mock(stats=stats))
     monkeypatch.setattr(kernel, "try_out", lambda recurrence: tried.set())
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    command = [sys.executable, "-c", HOLDS, str(folder)]
-    with subprocess.Popen(command, env=environment, text=True, **pipes) as other:
-        assert other.stdout.readline() == "holds\n"
-        runtime.compiles.cache_clear()
-        waiting = threading.Thread(target=runtime.compiles)
+    runtime.compiles.cache_clear()
+    waiting = threading.Thread(target=runtime.compiles)
+    # A lock belongs to an open file: opened once more, it keeps out as one of another process.
+    with runtime.only_process(folder, "loops"):
         waiting.start()
         assert not tried.wait(0.5)
-        other.stdin.close()
-        assert tried.wait(60)
-        waiting.join()
+    assert tried.wait(60)
+    waiting.join()
     runtime.compiles.cache_clear()
     assert runtime.absence() is None
 

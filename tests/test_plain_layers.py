@@ -1,6 +1,6 @@
 """Layers without a rule: Keras's own, on the paths of this library.
 
-test_against_keras.py draws their options and runs Keras's own tests on them.
+test_against_keras.py draws their options.
 """
 
 import keras

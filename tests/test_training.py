@@ -1,7 +1,5 @@
 """Models train with fit on every backend; a compiled step is traced once."""
 
-import inspect
-
 import keras
 import numpy as np
 import pytest
@@ -82,14 +80,3 @@ def test_dropout_acts_in_training_only_and_follows_its_seed(case):
     assert_close(run(same, X, training=True)[0], trained, tolerance=1e-6)
     assert np.abs(run(other, X, training=True)[0] - trained).max() > 1e-2
     assert np.abs(run(one, X, training=True)[0] - trained).max() > 1e-2
-
-
-def test_signatures(case):
-    """The class shows the arguments of the constructor, the layer those of its call."""
-    layer = case.layer()
-    shown = inspect.signature(type(layer)).parameters
-    numbers = () if "rule" in case.options else case.numbers
-    assert {"units", "return_sequences", *case.options, *numbers} <= set(shown)
-    called = set(inspect.signature(layer.call).parameters)
-    assert called == {"sequences", "initial_state", "mask", "training"}
-    assert "units" not in inspect.signature(layer).parameters

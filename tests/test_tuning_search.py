@@ -27,7 +27,6 @@ from keras_momentum_rnn.tuning import (
     Results,
     Row,
     load_results,
-    oracles,
     tune,
 )
 
@@ -44,12 +43,6 @@ def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
     assert numbers(first) == numbers(again) != numbers(other)
     assert scores(first) == pytest.approx([score_of(r.values) for r in first.rows], abs=1e-3)
     assert first.best.score == max(scores(first))
-
-
-def test_a_third_of_bayesian_trials_is_random():
-    for trials, random in ((30, 10), (4, 3)):
-        made = oracles.make("bayesian", trials, 1, 0, Scripted.objective)
-        assert made.num_initial_points == random
 
 
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])

@@ -40,10 +40,12 @@ def test_bare_cell_in_keras_rnn(case, mask):
 
 
 def test_stacked_cells_equal_stacked_layers(case):
-    one, two = case.layer(UNITS, return_sequences=True), case.layer(2)
+    one, two = case.layer(UNITS, return_sequences=True, dropout=0.3), case.layer(2)
     stack = keras.layers.RNN(keras.layers.StackedRNNCells([one.cell, two.cell]))
     stack.build(X.shape)
     assert_close(run(stack, X)[0], run(two, run(one, X)[0])[0], tolerance=1e-6)
+    for batch in (X, X[:1]):  # masks of one call are not those of the next
+        assert run(stack, batch, training=True)[0].shape == (len(batch), 2)
 
 
 def test_bidirectional_ignores_padding(case):
