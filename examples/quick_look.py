@@ -4,9 +4,8 @@
 
 Ten people each picked up a Wii remote ten times. From the acceleration along one axis, at most
 361 steps, a layer must recognise the person: PickupGestureWiimoteZ of the UCR archive, inside
-the package aeon. 40 recordings train, 10 choose the epoch, 50 test. The set was chosen because
-it shows a difference; papers/sequences compares on many sets, and searches as there gave the
-settings here. If you stop this, repeat the command to resume.
+the package aeon. 40 recordings train, 10 choose the epoch, 50 test. The set was chosen since it
+shows a difference; papers/sequences has many. If you stop this, repeat it to resume.
 """
 
 import argparse
@@ -20,8 +19,8 @@ import numpy as np
 START = time.perf_counter()
 # TensorFlow logs as it starts, and no variable turns all of it off.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-shown, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-os.dup2(nothing, 2)
+shown = os.dup(2)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 try:
     import keras
     from aeon.datasets import load_pickup_gesture_wiimoteZ
@@ -30,8 +29,7 @@ try:
 
     from keras_momentum_rnn import LSTM, NAGLSTM
 
-    # On each backend this imports TensorFlow, if it is installed.
-    keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(0)  # imports TensorFlow on each backend, if it is there
 finally:
     os.dup2(shown, 2)
 

@@ -11,9 +11,7 @@ RESULTS = Path(__file__).parents[2] / "papers" / "results"
 COLUMNS = {
     "digits": "digits, accuracy",
     "digits_permuted": "permuted, accuracy",
-    "mnist_subset": "MNIST subset, accuracy",
     "adding": "adding, loss",
-    "copying": "copying, loss",
     "speech": "speech, mse",
     "characters": "characters, bits",
 }
