@@ -222,4 +222,5 @@ class ScaledRule(Rule):
         if not v:
             return u, gain * factor * scale, [m]
         new = mu * v[0] + gain * u
-        return new, factor * scale, [new, m]
+        # jax2onnx writes a broken file for a product with 1.
+        return new, scale if factor == 1 else factor * scale, [new, m]
