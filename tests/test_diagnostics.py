@@ -143,7 +143,7 @@ def test_one_backward_pass(monkeypatch):
     if BACKEND == "jax":
         import jax as owner
 
-        name = "grad"
+        name = "value_and_grad"
     elif BACKEND == "tensorflow":
         from tensorflow import GradientTape as owner
 

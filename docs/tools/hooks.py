@@ -91,12 +91,17 @@ class Reference(griffe.Extension):
             mod.imports.clear()
             mod.exports = None
 
-    def on_class(self, *, cls, **kwargs):
+    def on_class(self, *, cls, loader, **kwargs):
         module, _, name = cls.path.rpartition(".")
         if module.startswith(COMPUTED):
             found = getattr(importlib.import_module(module), name)
             text = as_code(inspect.getdoc(found))
-            cls.docstring = griffe.Docstring(text, parent=cls, parser="google")
+            cls.docstring = griffe.Docstring(
+                text,
+                parent=cls,
+                parser=loader.docstring_parser,
+                parser_options=loader.docstring_options,
+            )
             signature = inspect.signature(found)
             parameters = [griffe.Parameter("self"), *map(shown, signature.parameters.values())]
             init = griffe.Function("__init__", parameters=griffe.Parameters(*parameters))
