@@ -229,8 +229,9 @@ def test_sigmoid_and_tanh_over_all_of_float32():
     from keras_momentum_rnn.paths.native.simd import load, store
 
     @numba.njit
-    def both(x, sigmoids, tanhs):
-        for i in range(0, len(x), 16):
+    def both(arrays, size):
+        x, sigmoids, tanhs = simd.pointers(arrays)
+        for i in range(0, size, 16):
             store(sigmoids, i, simd.sigmoid(load(x, i)))
             store(tanhs, i, simd.tanh(load(x, i)))
 
@@ -238,7 +239,7 @@ def test_sigmoid_and_tanh_over_all_of_float32():
     bits = np.arange(0, 2**32, 2**12, dtype="uint32")
     x = np.concatenate([bits.view("float32"), np.linspace(-17, 17, 2**20, dtype="float32")])
     sigmoids, tanhs = np.empty_like(x), np.empty_like(x)
-    both(x, sigmoids, tanhs)
+    both((x, sigmoids, tanhs), len(x))
     with np.errstate(over="ignore", invalid="ignore"):
         exact = x.astype("float64")
         assert np.nanmax(np.abs(tanhs - np.tanh(exact))) < 3e-7

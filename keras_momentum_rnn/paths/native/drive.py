@@ -1,7 +1,8 @@
 """What the loops over time share: their arrays, the rule, and the products with x and h.
 
-Arrays are flat. A width is padded to vectors: `units` numbers to `padded`, and the drive to
-`wide`, gate by gate. Pads are zero in every weight, so they do nothing.
+Arrays are flat, and the loops see their `simd.pointers`. A width is padded to vectors: `units`
+numbers to `padded`, and the drive to `wide`, gate by gate. Pads are zero in every weight, so
+they do nothing.
 
 A call of a loop takes some samples, `rows` of them, through time together, so that weights are
 read from the cache. Samples are put in the `order` in which they end, the last first, so that
@@ -148,10 +149,6 @@ class Kept(NamedTuple):
     m: np.ndarray
 
 
-# The loops take these apart before they go through rows: each use of a tuple in a compiled
-# function counts references to all of its arrays.
-
-
 class Inputs(NamedTuple):
     """What both ways read.
 
@@ -227,13 +224,17 @@ class Rings(NamedTuple):
 
 
 class Again(NamedTuple):
-    """A scaled rule, computed again: u, v' and 1 / sqrt(m' + epsilon) of a chunk of steps."""
+    """A scaled rule, computed again: u, v' and 1 / sqrt(m' + epsilon) of a chunk of steps.
+
+    Steps are `apart` numbers apart.
+    """
 
     u: np.ndarray
     velocity: np.ndarray
     inverse_root: np.ndarray
     v: np.ndarray
     m: np.ndarray
+    apart: int
 
 
 class Scratch(NamedTuple):
@@ -260,20 +261,17 @@ class Scratch(NamedTuple):
 def project(u, i, row, inputs, shape, step):
     """u = W x + b of a step, or x; `row` has room for the x of all samples."""
     t, first, rows = step.t, step.first, step.rows
+    x, order, time, wide = inputs.x, inputs.order, shape.time, shape.wide
     if shape.driven:
         for r in range(rows):
-            at = (inputs.order[first + r] * shape.time + t) * shape.wide
-            copy(u, i + r * shape.wide, inputs.x, at, shape.wide)
+            copy(u, i + r * wide, x, (order[first + r] * time + t) * wide, wide)
         return
-    features = shape.features
+    W, b, features = inputs.weights.W, inputs.weights.b, shape.features
     for r in range(rows):
-        copy(u, i + r * shape.wide, inputs.weights.b, START, shape.wide)
-        at = (inputs.order[first + r] * shape.time + t) * features
-        copy_ragged(row, r * features, inputs.x, at, features)
-    add_packed_product(
-        u, i, shape.wide, row, START, features, inputs.weights.W, START,
-        rows, shape.wide, features,
-    )  # fmt: skip
+        copy(u, i + r * wide, b, START, wide)
+        at = (order[first + r] * time + t) * features
+        copy_ragged(row, r * features, x, at, features)
+    add_packed_product(u, i, wide, row, START, features, W, START, rows, wide, features)
 
 
 @njit(inline="always")
@@ -325,25 +323,29 @@ def ring_row(width):
 
 
 @njit(inline="always")
-def new_scratch(shape, rows, ring, numbers, apart):
+def padded_features(shape):
+    return -(-shape.features // WIDTH) * WIDTH
+
+
+def new_scratch(shape, rows, ring, kind, apart):
     """Return `Scratch` with rings of so many steps; `apart`: is du another than dy?"""
-    size = ring * rows * ring_row(shape.wide)
+    size = ring * rows * ring_row.py_func(shape.wide)
     dy = np.zeros(size, np.float32)
     du = np.zeros(size, np.float32) if apart else dy
     h = np.zeros(ring * rows * shape.padded, np.float32)
     x = np.zeros(WIDTH if shape.driven else ring * rows * shape.features, np.float32)
-    scaled = numbers.kind == SCALED
+    scaled = kind == SCALED
     chunk = shape.every * rows * shape.wide if scaled else WIDTH
     slots = rows * shape.wide if scaled else WIDTH
     again = Again(
         np.empty(chunk, np.float32), np.empty(chunk, np.float32), np.empty(chunk, np.float32),
-        np.empty(slots, np.float32), np.empty(slots, np.float32),
+        np.empty(slots, np.float32), np.empty(slots, np.float32), slots,
     )  # fmt: skip
     dh = np.zeros(rows * shape.padded, np.float32)
     dropped = np.zeros((ring * rows if shape.drops else 1) * shape.padded, np.float32)
-    dx = np.zeros(rows * (-(-shape.features // WIDTH) * WIDTH), np.float32)
+    dx = np.zeros(rows * padded_features.py_func(shape), np.float32)
     rings = Rings(dy, du, h, x, np.zeros(ring * rows, np.int64))
-    return Scratch(rings, again, dh, dx, np.ones(rows, np.bool_), dropped)
+    return Scratch(rings, again, dh, dx, np.full(rows, True), dropped)
 
 
 @njit(forceinline=True)
@@ -385,16 +387,15 @@ def gradient_of_h(scratch, inputs, saved, gradients, shape, step):
     """Set dh, of the h after a step."""
     t, first, rows, _, after, rows_after = step
     time, units, padded = shape.time, shape.units, shape.padded
-    dh = scratch.dh
+    dh, carried, order, masks = scratch.dh, scratch.carried, inputs.order, inputs.dropout
+    d_outputs, has_outputs, d_h = gradients.outputs, gradients.has_outputs, gradients.states.h
     for r in range(rows):
-        if gradients.has_outputs:
-            at = (inputs.order[first + r] * time + t) * units
-            copy_ragged(dh, r * padded, gradients.outputs, at, units)
+        if has_outputs:
+            copy_ragged(dh, r * padded, d_outputs, (order[first + r] * time + t) * units, units)
         else:
             clear(dh, r * padded, padded)
-        if scratch.carried[r]:
-            add_to(dh, r * padded, gradients.states.h, (first + r) * padded, padded)
-    masks = inputs.dropout
+        if carried[r]:
+            add_to(dh, r * padded, d_h, (first + r) * padded, padded)
     add_through_recurrent_product(scratch, masks, saved, shape, first, rows_after, after)
 
 
@@ -445,7 +446,7 @@ def rule_row_back(d_drive, du, again, r, numbers, states, shape, step):
         mu = numbers.mu[sample * numbers.mu_row + t]
         linear_row_back(d_drive, du, i, states.v, j, wide, mu, numbers.gain)
     elif numbers.kind == SCALED:
-        at = t % shape.every * len(again.v) + r * wide
+        at = t % shape.every * again.apart + r * wide
         scaled_row_back(
             d_drive, du, i, again.u, again.velocity, again.inverse_root, at,
             states.v, states.m, j, wide, numbers,
@@ -456,52 +457,45 @@ def rule_row_back(d_drive, du, again, r, numbers, states, shape, step):
 def gradient_of_x(scratch, order, saved, gradients, shape, step):
     """Write dx of a step."""
     t, first, rows, now = step.t, step.first, step.rows, step.now
-    time, features, wide = shape.time, shape.features, shape.wide
-    du, row, padded_x = (
-        scratch.rings.du,
-        ring_row(wide),
-        len(scratch.dx) // len(scratch.carried),
-    )
+    time, features, wide, row = shape.time, shape.features, shape.wide, ring_row(shape.wide)
+    du, d_x, dx, Wt = scratch.rings.du, gradients.x, scratch.dx, saved.transposed[0]
     if shape.driven:
         for r in range(rows):
-            at = (order[first + r] * time + t) * wide
-            copy(gradients.x, at, du, (now + r) * row, wide)
+            copy(d_x, (order[first + r] * time + t) * wide, du, (now + r) * row, wide)
         return
-    clear(scratch.dx, START, rows * padded_x)
+    padded_x = padded_features(shape)
+    clear(dx, START, rows * padded_x)
     add_packed_product(
-        scratch.dx, START, padded_x, du, now * row, row, saved.transposed[0], START,
-        rows, padded_x, wide,
+        dx, START, padded_x, du, now * row, row, Wt, START, rows, padded_x, wide
     )  # fmt: skip
     for r in range(rows):
-        at = (order[first + r] * time + t) * features
-        copy_ragged(gradients.x, at, scratch.dx, r * padded_x, features)
+        copy_ragged(d_x, (order[first + r] * time + t) * features, dx, r * padded_x, features)
 
 
 @njit(inline="always")
 def add_gradients(sums, scratch, dropout, count, shape, has_side):
     """Add the first `count` rows of the rings to the gradients of W, b, U and side."""
     padded, wide, features, units = shape.padded, shape.wide, shape.features, shape.units
-    rings, dropped, row = scratch.rings, scratch.dropped, ring_row(wide)
+    dropped, row, b, side = scratch.dropped, ring_row(wide), sums.b, sums.side
+    dy, du, h, x, sample = scratch.rings
     if shape.drops:
         for gate in range(0, wide, padded):
             for n in range(count):
-                i, mask = n * padded, rings.sample[n] * wide + gate
-                scale(dropped, i, rings.h, i, dropout, mask, padded)
+                i, mask = n * padded, sample[n] * wide + gate
+                scale(dropped, i, h, i, dropout, mask, padded)
             add_product(
-                sums.U, gate, wide, dropped, padded, rings.dy, gate, row, units, padded, count
+                sums.U, gate, wide, dropped, padded, dy, gate, row, units, padded, count
             )  # fmt: skip
     else:
-        add_product(
-            sums.U, START, wide, rings.h, padded, rings.dy, START, row, units, wide, count
-        )  # fmt: skip
+        add_product(sums.U, START, wide, h, padded, dy, START, row, units, wide, count)
     if not shape.driven:
         add_product(
-            sums.W, START, wide, rings.x, features, rings.du, START, row, features, wide, count
+            sums.W, START, wide, x, features, du, START, row, features, wide, count
         )  # fmt: skip
     for r in range(count):
-        add_to(sums.b, START, rings.du, r * row, wide)
+        add_to(b, START, du, r * row, wide)
         if has_side:
-            add_to(sums.side, START, rings.dy, r * row, wide)
+            add_to(side, START, dy, r * row, wide)
 
 
 @njit(inline="always")

@@ -400,13 +400,14 @@ def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
         schedule.order,
         padded_dropout(equation, units),
     )
+    loops = equation.recurrence.loops
     flat_states, flat_kept = States(*map(flat, padded)), Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
         for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
-            equation.recurrence.loops.forward(
-                inputs, flat_states, flat_kept, keeps, shape, counts, first, rows
-            )
+            room = loops.new_room(shape, rows)
+            arrays = inputs, flat_states, flat_kept, room, counts
+            loops.forward(arrays, keeps, shape, first, rows)
 
     if batch:
         run_all(run, shares(batch))
@@ -467,6 +468,7 @@ def backward(
     h_first = flat(padded_columns(schedule.sorted(states[0]), shape.padded))
     saved = Saved(h_first, Kept(*map(flat, kept)), transposed)
     sizes = [array.size for pair in zip(matrices, biases) for array in pair]
+    loops = equation.recurrence.loops
 
     def run(samples):
         sums = equation.recurrence.weights(*(np.zeros(n, np.float32) for n in sizes))
@@ -480,9 +482,9 @@ def backward(
         )
         for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
-            equation.recurrence.loops.backward(
-                inputs, saved, gradients, shape, counts, first, rows, ring
-            )
+            scratch = loops.new_scratch(shape, rows, ring, numbers.kind)
+            arrays = inputs, saved, gradients, scratch, counts
+            loops.backward(arrays, shape, first, rows, ring)
         return sums
 
     nothing = [[np.zeros(n, np.float32) for n in sizes]]

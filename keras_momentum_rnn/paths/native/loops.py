@@ -1,8 +1,11 @@
 """A cell with a rule on its drive, over time, for some samples of a batch; see `drive`."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from keras_momentum_rnn.paths.native import drive
 from keras_momentum_rnn.paths.native.drive import (
     Step,
     add_gradients,
@@ -13,7 +16,6 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_x,
     hold_back,
     keep_slots,
-    new_scratch,
     project,
     ring_row,
     rule_again,
@@ -29,28 +31,48 @@ from keras_momentum_rnn.paths.native.equations import (
     cell_row,
     cell_row_back,
 )
-from keras_momentum_rnn.paths.native.simd import START, clear, copy, copy_ragged
+from keras_momentum_rnn.paths.native.simd import START, clear, copy, copy_ragged, pointers
+
+
+class Room(NamedTuple):
+    """Memory of one call of the way forward, of a step each.
+
+    u, y: `(rows, wide)`, what comes of x, and beside it what comes of h of a GRU.
+    x, h: `(rows, features)` and `(rows, padded)`, what is multiplied.
+    """
+
+    u: np.ndarray
+    y: np.ndarray
+    x: np.ndarray
+    h: np.ndarray
+
+
+def new_room(shape, rows):
+    sizes = shape.wide, shape.wide, shape.features, shape.padded
+    return Room(*(np.empty(rows * size, np.float32) for size in sizes))
+
+
+def new_scratch(shape, rows, ring, kind):
+    return drive.new_scratch(shape, rows, ring, kind, kind != NONE or shape.cell == GRU)
 
 
 @njit(nogil=True, cache=True)
-def forward(inputs, states, kept, keeps, shape, counts, first, rows):
+def forward(arrays, keeps, shape, first, rows):
     """Run `rows` samples from sample `first` on.
 
     Args:
-        inputs: `Inputs`.
-        states: `States`, changed in place. c is in `kept`.
-        kept: `Kept`, written.
+        arrays: tuple of `Inputs`; `States`, changed in place, but c is in `Kept`, which is
+            written; `Room`; and counts, int array `(time,)`: of these samples, the first so
+            many may take a step.
         keeps: bool; False where nothing goes back. Then gates and c are kept of one step.
         shape: `Shape`.
-        counts: int array `(time,)`: of these samples, the first so many may take a step.
     """
+    inputs, states, kept, room, counts = pointers(arrays)
     cell, batch, padded, wide = shape.cell, shape.batch, shape.padded, shape.wide
     numbers, active, order = inputs.numbers, inputs.active, inputs.order
     U, side, h_all = inputs.weights.U, inputs.weights.side, states.h
-    u, y = np.empty(rows * wide, np.float32), np.empty(rows * wide, np.float32)
-    product = y if cell == GRU else u
-    dropout, dropped = inputs.dropout, np.zeros(rows * padded, np.float32)
-    row = np.empty(rows * shape.features, np.float32)
+    u, y, row, dropped = room
+    product, dropout = y if cell == GRU else u, inputs.dropout
     for t in range(shape.time):
         step, before, after = Step(t, first, counts[t], 0, 0, 0), 0, 0
         if keeps:
@@ -78,20 +100,19 @@ def forward(inputs, states, kept, keeps, shape, counts, first, rows):
 
 
 @njit(nogil=True, cache=True)
-def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
+def backward(arrays, shape, first, rows, ring):
     """Go back over what `forward` did, for the same samples.
 
     Args:
-        inputs, saved, gradients: `Inputs`, `Saved` and `Gradients`.
-        shape, counts: as of `forward`.
+        arrays: tuple of `Inputs`, `Saved`, `Gradients`, `Scratch` and the counts.
         ring: int, so many steps are gathered before they are multiplied.
     """
+    inputs, saved, gradients, scratch, counts = pointers(arrays)
     cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
     x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
     h_first, kept, dropout = saved.h_first, saved.kept, inputs.dropout
     states, side = gradients.states, gradients.weights.side
-    apart = numbers.kind != NONE or cell == GRU
-    scratch, row = new_scratch(shape, rows, ring, numbers, apart), ring_row(shape.wide)
+    row = ring_row(shape.wide)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     d_drive = rings.du if cell == GRU else rings.dy
     now = after = rows_after = np.int64(0)

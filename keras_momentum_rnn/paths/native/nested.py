@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from keras_momentum_rnn.paths.native import drive
 from keras_momentum_rnn.paths.native.drive import (
     Step,
     add_gradients,
@@ -23,7 +24,6 @@ from keras_momentum_rnn.paths.native.drive import (
     gradient_of_x,
     hold_back,
     keep_slots,
-    new_scratch,
     project,
     ring_row,
     rule_again,
@@ -48,6 +48,7 @@ from keras_momentum_rnn.paths.native.simd import (
     copy,
     copy_ragged,
     load,
+    pointers,
     sigmoid,
     splat,
     store,
@@ -135,20 +136,37 @@ def gates_row_back(gates, at, c, k, d_joined, j, dc, m, dz, i, joined, n_joined,
         taken_in(input_gate, forget_gate, candidate, old, joined, n_joined + n, padded)
 
 
+class NestedRoom(NamedTuple):
+    """Memory of one call of the way forward, of a step each.
+
+    memory_u and memory_y, `(rows, inner)`, are the memory's own input and recurrent product,
+    which for an LSTM are added; joined, `(rows, 2 * padded)`, is what it takes in.
+    """
+
+    u: np.ndarray
+    memory_u: np.ndarray
+    memory_y: np.ndarray
+    joined: np.ndarray
+    x: np.ndarray
+
+
+def new_room(shape, rows):
+    sizes = shape.wide, shape.inner, shape.inner, 2 * shape.padded, shape.features
+    # Beside a sample that holds, what it takes in is multiplied, too.
+    room = NestedRoom(*(np.zeros(rows * size, np.float32) for size in sizes))
+    return room if shape.cell == GRU_INSIDE else room._replace(memory_y=room.memory_u)
+
+
 @njit(nogil=True, cache=True)
-def forward(inputs, states, kept, keeps, shape, counts, first, rows):
-    """As `loops.forward`, with `NestedWeights`."""
+def forward(arrays, keeps, shape, first, rows):
+    """As `loops.forward`, with `NestedWeights` and `NestedRoom`."""
+    inputs, states, kept, room, counts = pointers(arrays)
     batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
     weights, numbers, active, order = (
         inputs.weights, inputs.numbers, inputs.active, inputs.order
     )  # fmt: skip
-    u = np.empty(rows * wide, np.float32)
-    # The memory's own input and recurrent product, which for an LSTM are added.
-    memory_u = np.empty(rows * inner, np.float32)
-    memory_y = np.empty(rows * inner, np.float32) if is_gru else memory_u
-    joined = np.zeros(rows * 2 * padded, np.float32)
-    row = np.empty(rows * shape.features, np.float32)
+    u, memory_u, memory_y, joined, row = room
     for t in range(shape.time):
         count, before, after = counts[t], 0, 0
         step = Step(t, first, count, 0, 0, 0)
@@ -204,8 +222,15 @@ def forward(inputs, states, kept, keeps, shape, counts, first, rows):
             copy_ragged(kept.h, output, states.h, h, units)
 
 
+class NestedScratch(NamedTuple):
+    """`drive.Scratch` of the shell, and of the memory `MemoryScratch`."""
+
+    shell: tuple
+    memory: tuple
+
+
 class MemoryScratch(NamedTuple):
-    """As `drive.Scratch`, of the memory: rings, and the gradient of what it took in.
+    """As `drive.Scratch`: rings, and the gradient of what the memory took in.
 
     Rows of dy and du are `ring_row(inner)` apart; without a GRU they are the same.
     """
@@ -217,25 +242,27 @@ class MemoryScratch(NamedTuple):
     d_joined: np.ndarray
 
 
-@njit(inline="always")
-def new_memory_scratch(shape, rows, ring, is_gru):
-    size, padded = ring * rows * ring_row(shape.inner), shape.padded
+def new_scratch(shape, rows, ring, kind):
+    size, padded = ring * rows * ring_row.py_func(shape.inner), shape.padded
     dy = np.zeros(size, np.float32)
-    du = np.zeros(size, np.float32) if is_gru else dy
+    du = np.zeros(size, np.float32) if shape.cell == GRU_INSIDE else dy
     c = np.zeros(ring * rows * padded, np.float32)
     joined = np.zeros(ring * rows * 2 * padded, np.float32)
-    return MemoryScratch(dy, du, c, joined, np.zeros(rows * 2 * padded, np.float32))
+    memory = MemoryScratch(dy, du, c, joined, np.zeros(rows * 2 * padded, np.float32))
+    return NestedScratch(drive.new_scratch(shape, rows, ring, kind, kind != NONE), memory)
 
 
 @njit(nogil=True, cache=True)
-def backward(inputs, saved, gradients, shape, counts, first, rows, ring):
-    """As `loops.backward`, with `NestedWeights`; the memory's come last in `transposed`."""
+def backward(arrays, shape, first, rows, ring):
+    """As `loops.backward`, with `NestedWeights` and `NestedScratch`.
+
+    The memory's matrices come last in `transposed`.
+    """
+    inputs, saved, gradients, (scratch, memory), counts = pointers(arrays)
     batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
     x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
     h_first, kept, states = saved.h_first, saved.kept, gradients.states
-    scratch = new_scratch(shape, rows, ring, numbers, numbers.kind != NONE)
-    memory = new_memory_scratch(shape, rows, ring, is_gru)
     rings, again, dh, carried = scratch.rings, scratch.again, scratch.dh, scratch.carried
     row, inner_row = ring_row(wide), ring_row(inner)
     now = after = rows_after = np.int64(0)

@@ -1,6 +1,6 @@
 """Vectors of 16 float32 for Numba, and what the kernel makes of them.
 
-In order: the vectors, moves between arrays, sigmoid and tanh, and products of matrices.
+In order: pointers, vectors, moves between arrays, sigmoid and tanh, products of matrices.
 
 LLVM turns a vector into one AVX-512 register, two of AVX2 or four of NEON. Numba's own loops
 over arrays are not enough: LLVM cannot know that arrays do not overlap, and keeps no tile of
@@ -40,13 +40,47 @@ class VectorModel(models.PrimitiveModel):
         super().__init__(manager, fe_type, FLOATS)
 
 
+# Pointers: Numba counts references to an array wherever it is used, by atomic operations that
+# threads wait for, and of a tuple those to all of its arrays. A pointer is a number.
+
+
+@intrinsic
+def pointers(typing_context, value):
+    """Return a flat array as the pointer to its numbers, and so those in tuples of any depth.
+
+    A bool becomes 0 or 1. Something else must keep the arrays alive.
+    """
+
+    def code(context, builder, signature, arguments):
+        return pointed_value(context, builder, value, arguments[0])
+
+    return pointed_type(value)(value), code
+
+
+def pointed_type(kind):
+    if isinstance(kind, types.Array):
+        return types.CPointer(types.uint8 if kind.dtype == types.boolean else kind.dtype)
+    if isinstance(kind, types.BaseTuple):
+        parts = tuple(map(pointed_type, kind.types))
+        return types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
+    return kind
+
+
+def pointed_value(context, builder, kind, value):
+    if isinstance(kind, types.Array):
+        return context.make_array(kind)(context, builder, value=value).data
+    if isinstance(kind, types.BaseTuple):
+        parts = zip(kind.types, cgutils.unpack_tuple(builder, value))
+        parts = [pointed_value(context, builder, *part) for part in parts]
+        return context.make_tuple(builder, pointed_type(kind), parts)
+    return value
+
+
 # In and out of memory
 
 
-def element(context, builder, array_type, array, offset):
-    """Return the pointer to `array[offset]`, without a check of bounds."""
-    data = context.make_array(array_type)(context, builder, value=array).data
-    return builder.gep(data, [offset], inbounds=True)
+def element(builder, pointer, offset):
+    return builder.gep(pointer, [offset], inbounds=True)
 
 
 def loaded(builder, pointer):
@@ -67,26 +101,25 @@ def spread(builder, number):
 
 
 @intrinsic
-def load(typing_context, array, offset):
-    """Return the vector at `array[offset]` of a flat array."""
+def load(typing_context, pointer, offset):
+    """Return the vector at `pointer[offset]`."""
 
     def code(context, builder, signature, arguments):
-        array, offset = arguments
-        return loaded(builder, element(context, builder, signature.args[0], array, offset))
+        return loaded(builder, element(builder, *arguments))
 
-    return vector(array, types.intp), code
+    return vector(pointer, types.intp), code
 
 
 @intrinsic
-def store(typing_context, array, offset, value):
-    """Write a vector to `array[offset]` of a flat array."""
+def store(typing_context, pointer, offset, value):
+    """Write a vector to `pointer[offset]`."""
 
     def code(context, builder, signature, arguments):
-        array, offset, value = arguments
-        stored(builder, element(context, builder, signature.args[0], array, offset), value)
+        *place, value = arguments
+        stored(builder, element(builder, *place), value)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, vector), code
+    return types.void(pointer, types.intp, vector), code
 
 
 @intrinsic
@@ -195,20 +228,6 @@ def signed(typing_context, x, signs):
     return vector(vector, vector), code
 
 
-@intrinsic
-def saturated(typing_context, y, x, bound):
-    """Return y, but 1 or -1 where x is at or beyond a bound or its negative; NaN stays."""
-
-    def code(context, builder, signature, arguments):
-        y, x, bound = arguments
-        one = spread(builder, ir.Constant(ir.FloatType(), 1))
-        y = builder.select(builder.fcmp_ordered(">=", x, bound), one, y)
-        below = builder.fcmp_ordered("<=", x, builder.fneg(bound))
-        return builder.select(below, builder.fneg(one), y)
-
-    return vector(vector, vector, vector), code
-
-
 def overload_operator(symbol, function):
     @overload(symbol)
     def of_vectors(a, b):
@@ -267,10 +286,12 @@ def scale(target, i, source, j, factors, n, width):
 
 # Sigmoid and tanh, to about 1e-7
 
-# From here on tanh is 1: exactly, so that a saturated gate of an LSTM neither adds to its
-# memory nor takes from it. In float64 tanh is 1 - 2.3e-7 here.
+# x times the quotient of two polynomials in x^2 that Eigen and XLA use. From BOUND on x^2 stays
+# as it is, so that the product passes 1 and is clipped: tanh is exactly 1, and a saturated gate
+# of an LSTM neither adds to its memory nor takes from it. In float64 tanh is 1 - 2.3e-7 there.
+# x stays at BEYOND: of infinity the quotient would be NaN.
 BOUND = np.float32(7.99881172180175781)
-# The quotient of two polynomials in x^2 that Eigen and XLA use.
+BEYOND = np.float32(9)
 ABOVE = tuple(
     np.float32(c)
     for c in (
@@ -295,9 +316,9 @@ BELOW = tuple(
 
 
 @njit(forceinline=True)
-def tanh(whole):
-    x = clip(whole, splat(-BOUND), splat(BOUND))
-    y = x * x
+def tanh(x):
+    y = clip(x, splat(-BOUND), splat(BOUND))
+    y = y * y
     above = splat(ABOVE[0])
     above = multiply_add(above, y, splat(ABOVE[1]))
     above = multiply_add(above, y, splat(ABOVE[2]))
@@ -309,7 +330,8 @@ def tanh(whole):
     below = multiply_add(below, y, splat(BELOW[1]))
     below = multiply_add(below, y, splat(BELOW[2]))
     below = multiply_add(below, y, splat(BELOW[3]))
-    return saturated(clip(x * above / below, splat(-ONE), splat(ONE)), whole, splat(BOUND))
+    x = clip(x, splat(-BEYOND), splat(BEYOND))
+    return clip(x * above / below, splat(-ONE), splat(ONE))
 
 
 @njit(forceinline=True)
@@ -326,7 +348,7 @@ def tile(typing_context, rows, vectors, C, c, c_row, A, a, a_row, a_column, P, p
     """Add a product to a tile of C: up to 6 `rows` by 1, 2 or 4 `vectors` times 16 numbers.
 
     To `C[c + r c_row + n]` it adds the sum over k < inner of `A[a + r a_row + k a_column]
-    P[p + k p_row + n]`. All arrays are flat. The sums stay in registers: each height and width
+    P[p + k p_row + n]`. The sums stay in registers: each height and width
     is a branch of its own.
     """
     offset = types.intp
@@ -334,8 +356,7 @@ def tile(typing_context, rows, vectors, C, c, c_row, A, a, a_row, a_column, P, p
 
     def code(context, builder, signature, arguments):
         def data(position):
-            array, offset = arguments[position : position + 2]
-            return element(context, builder, signature.args[position], array, offset)
+            return element(builder, *arguments[position : position + 2])
 
         rows, vectors, _, _, c_row, _, _, a_row, a_column, _, _, p_row, inner = arguments
         steps = (data(2), c_row), (data(5), a_row, a_column), (data(9), p_row)
