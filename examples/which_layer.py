@@ -8,6 +8,7 @@ step belongs to), `label` (its class), and numbers, empty where a value is missi
 column `source` (the person or machine of a sequence) no source is on two sides of the split.
 
 Validation chooses the winner, which alone sees the test data. To resume, repeat the command.
+A first look in a minute: add `--seeds 1 --layers LSTM MomentumRNN`.
 """
 
 import argparse
@@ -32,12 +33,12 @@ def main():
     parser.add_argument("data", type=Path, help="a .csv file")
     parser.add_argument("--layers", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=40, help="at most")
+    parser.add_argument("--epochs", type=int, default=40, help="at most; default 40")
     parser.add_argument("--search", type=int, default=0, help="trials more, drawn at random")
     parser.add_argument("--output", type=Path, default=Path("runs/which_layer"))
     options = parser.parse_args()
     try:
-        (x, y), validation, (x_test, y_test) = read(options.data)
+        ((x, y), validation, (x_test, y_test)), scale = read(options.data)
     except (OSError, ValueError) as error:  # pandas's own, and those of an encoding
         raise SystemExit(f"{options.data}: {error}") from None
 
@@ -51,24 +52,17 @@ def main():
 
     numbers = [{"layer": name, **NUMBERS.get(name, {})} for name in options.layers]
     trials = [{**one, "learning_rate": rate} for one in numbers for rate in RATES]
+    search = {"directory": options.output, "first": trials, "executions": options.seeds}
+    search["max_trials"] = len(trials) + options.search
+    fit = {"validation_data": validation, "epochs": options.epochs, "batch_size": 16}
+    fit["callbacks"] = [keras.callbacks.EarlyStopping(patience=8)]
     try:
-        results = tune(
-            model,
-            x,
-            y,
-            validation_data=validation,
-            directory=options.output,
-            first=trials,
-            max_trials=len(trials) + options.search,
-            executions=options.seeds,
-            epochs=options.epochs,
-            callbacks=[keras.callbacks.EarlyStopping(patience=8)],
-            batch_size=16,
-        )
-    except (KeyboardInterrupt, ValueError) as stopped:  # says how to go on
-        raise SystemExit(f"{stopped} (`directory` is --output)") from None
+        results = tune(model, x, y, **search, **fit)
+    except (KeyboardInterrupt, ValueError) as stopped:
+        raise SystemExit(f"{stopped}\nRepeat this command, or name another --output") from None
     print(results.table().to_string())
     best = results.best_model()
+    np.savez(options.output / "scale.npz", **scale)
     flat = [np.where(part == MASKED, 0, part).reshape(len(part), -1) for part in (x, x_test)]
     linear = RidgeClassifierCV(np.logspace(-3, 3, 13)).fit(flat[0], y)
     for name, answers in {
@@ -77,11 +71,11 @@ def main():
         "the most frequent class": np.bincount(y).argmax(),
     }.items():
         print(f"{name}: {np.mean(answers == y_test):.0%} of {len(y_test)} test sequences right")
-    print(f"The winner is {options.output / 'best.keras'}; scale its inputs as above")
+    print(f"The winner is {options.output / 'best.keras'}, with scale.npz beside it")
 
 
 def read(path):
-    """Return (x, y) for training, validation and test, steps that lack a value masked."""
+    """Return (x, y) for training, validation and test, missing steps masked; and the scale."""
     table = pd.read_csv(path, dtype={"sequence": str, "label": str, "source": str})
     channels = [name for name in table if name not in ("sequence", "label", "source")]
     if not {"sequence", "label"} <= {*table} or not channels:
@@ -93,27 +87,29 @@ def read(path):
         if numbers.isna().all() or numbers.abs().max() > 1e30:
             raise ValueError(f"column {name!r} is empty, or its numbers are too large")
     missing = table[channels].isna().any(axis=1)
-    print(f"{missing.mean():.0%} of the steps lack a value and are masked")
+    print(f"{missing.sum():,} of {len(table):,} steps lack a value and are masked")
     if missing.mean() > 0.5:
         raise ValueError(f"a value is missing in {missing.mean():.0%} of the steps; fill them")
     labels = table.groupby("sequence", sort=False)["label"].agg(["first", "nunique"])
     if table["sequence"].isna().any() or (labels["nunique"] != 1).any():
         raise ValueError("each row needs a sequence, each sequence one label in all its rows")
-    y, _ = pd.factorize(labels["first"], sort=True)
-    of = table.groupby("sequence", sort=False)["source" if "source" in table else "sequence"]
-    source, rows = of.first().to_numpy(), np.arange(len(y))
-    if pd.Series(source).groupby(y).nunique().min() < 4:
-        raise ValueError("each class needs 4 sequences or more, and 4 sources if there are any")
+    y, classes = pd.factorize(labels["first"], sort=True)
+    apart = "source" if "source" in table else "sequence"
+    source = table.groupby("sequence", sort=False)[apart].first().to_numpy()
+    rows, counts = np.arange(len(y)), pd.Series(source).groupby(classes[y]).nunique()
+    if few := counts[counts < 4].head(5).to_dict():
+        raise ValueError(f"each class needs 4 {apart}s or more. Received: {few}")
     folds = [StratifiedGroupKFold(k, shuffle=True, random_state=0) for k in (4, 3)]
     rest, test = next(folds[0].split(rows, y, source))
     train, val = (rest[part] for part in next(folds[1].split(rest, y[rest], source[rest])))
     known = table.loc[table["sequence"].isin(labels.index[train]) & ~missing, channels]
-    print(f"Scaled by the training data:\n{known.agg(['mean', 'std']).to_string()}")
-    scaled = (table[channels] - known.mean()) / known.std().where(known.std() > 0, 1)
+    mean, deviation = known.mean(), known.std().where(known.std() > 0, 1)
+    scaled = (table[channels] - mean) / deviation
     scaled[missing] = MASKED
     groups = [group.to_numpy() for _, group in scaled.groupby(table["sequence"], sort=False)]
     x = keras.utils.pad_sequences(groups, dtype="float32", padding="post", value=MASKED)
-    return [(x[part], y[part]) for part in (train, val, test)]
+    scale = {"mean": mean, "deviation": deviation, "classes": classes.to_numpy(str)}
+    return [(x[part], y[part]) for part in (train, val, test)], scale
 
 
 if __name__ == "__main__":

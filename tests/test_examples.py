@@ -160,7 +160,7 @@ def in_turns(data):
         (lambda data: data.drop(columns="label"), "it needs `sequence`, `label`"),
         (lambda data: data[:0], "is empty"),
         (lambda data: data.assign(label=data.index % 2), "one label in all its rows"),
-        (lambda data: data.assign(label=data.sequence), "4 sequences or more"),
+        (lambda data: data.assign(label=data.sequence), "4 sequences .*: 1"),
         (lambda data: data.assign(sequence=data.sequence.where(data.index > 0)), "needs a seq"),
     ],
 )
@@ -194,10 +194,13 @@ def test_which_layer_masks_steps_that_lack_a_value(run, tmp_path):
     data.loc[data.index % 5 == 4, "b"] = np.nan
     data.to_csv(tmp_path / "data.csv", index=False)
     example = runpy.run_path(str(EXAMPLES / "which_layer.py"))
-    (x, y), *others = example["read"](tmp_path / "data.csv")
+    ((x, y), *others), scale = example["read"](tmp_path / "data.csv")
     assert (x[:, 4] == example["MASKED"]).all() and abs(x[:, :4].mean(axis=(0, 1))).max() < 1e-5
     assert [len(x), *(len(part) for part, _ in others)] == [12, 6, 6]
     assert np.corrcoef(x[:, 0, 0], y)[0, 1] ** 2 > 0.9
+    first = x[0, 0] * scale["deviation"].to_numpy() + scale["mean"].to_numpy()
+    assert (abs(data[["a", "b"]] - first).sum(axis=1) < 1e-5).any()
+    assert [*scale["classes"]] == sorted({*data.label.astype(str)})
 
 
 def test_which_layer_keeps_each_source_on_one_side(run, tmp_path):
@@ -206,11 +209,11 @@ def test_which_layer_keeps_each_source_on_one_side(run, tmp_path):
     source = data.sequence // 3
     data = data.assign(source=source, a=source)
     data.to_csv(tmp_path / "data.csv", index=False)
-    parts = runpy.run_path(str(EXAMPLES / "which_layer.py"))["read"](tmp_path / "data.csv")
+    parts, _ = runpy.run_path(str(EXAMPLES / "which_layer.py"))["read"](tmp_path / "data.csv")
     # A source is a level of the channel `a` here.
     levels = [{round(float(v), 4) for v in x[:, 0, 0]} for x, _ in parts]
     assert sum(map(len, levels)) == len(set.union(*levels)) == 8
-    with pytest.raises(SystemExit, match="4 sources if there are any"):
+    with pytest.raises(SystemExit, match="4 sources or more"):
         data.assign(source=data.label).to_csv(tmp_path / "data.csv", index=False)
         run("which_layer", "data.csv")
 
@@ -220,8 +223,9 @@ def test_which_layer_names_the_option_of_another_folder(run, tmp_path):
     table().to_csv(tmp_path / "data.csv", index=False)
     options = ["data.csv", "--layers", "LSTM", "--seeds=1"]
     said = run("which_layer", *options, "--epochs=1")
-    assert "Scaled by the training data" in said and "best val_loss" in said
-    assert str(Path("runs", "which_layer", "best.keras")) in said
+    folder = Path("runs", "which_layer")
+    assert "best val_loss" in said and str(folder / "best.keras") in said
+    assert {*np.load(tmp_path / folder / "scale.npz")} == {"mean", "deviation", "classes"}
     with pytest.raises(SystemExit, match=r"(?s)other settings.*--output"):
         run("which_layer", *options, "--epochs=2")
 
