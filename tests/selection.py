@@ -36,7 +36,8 @@ test_accelerate.py  torch
     compiled  training_goes_on_as_if_nothing_had_happened
     compiled  a_loss_scale_goes_along
 test_against_keras.py
-    compiled  plain_layer
+    compiled  plain_layer[LSTM-*]
+    slow      plain_layer
     slow      keras_own_tests_pass
 test_arguments.py  compiled
     quick     messages_name_the_layer_and_the_shapes_of_its_user[AdamLSTM]
@@ -181,6 +182,7 @@ test_hessian_free.py  compiled
     torch     bad_arguments_are_refused
     torch     config_has_every_argument_and_rebuilds_the_optimizer
 test_hessian_free_model.py  compiled
+    slow      fit_has_metrics_validation_callbacks_and_sample_weights
     slow      an_interrupted_training_equals_an_uninterrupted_one[0.3]
     torch     *refused*
 test_learned_momentum.py
@@ -246,6 +248,7 @@ test_orthogonal.py  compiled
 test_orthogonal_training.py  compiled
     slow      orthogonal_after_many_updates[1000-*]
 test_paths.py
+    slow      loops_for_files_equal_the_steps[open*]
     torch     bidirectional_and_models_take_the_fast_path[*AdamLSTM*]
     torch     bidirectional_and_models_take_the_fast_path[*MCRM-momentum*]
     once      bidirectional_and_models_take_the_fast_path  1/3
@@ -375,6 +378,8 @@ test_tuning_space.py  torch
 test_tuning_interruptions.py  torch
     once      a_killed_process_loses_no_trial_and_keeps_no_lock
     once      an_interrupted_search_tries_what_a_whole_one_tries[bayesian]
+    torch     a_disk_that_was_full_at_the_end_of_a_trial_costs_it_alone[trial]
+    once      a_disk_that_was_full_at_the_end_of_a_trial_costs_it_alone
     torch     an_error_of_the_machine_stops_the_search_and_costs_no_trial[the*]
     once      an_error_of_the_machine_stops_the_search_and_costs_no_trial
     torch     a_damaged_file_of_a_trial_loses_nothing[torn]
