@@ -172,7 +172,7 @@ def test_the_readme_reads_well_on_a_package_index():
     """Its links lead into the checkout; a build puts the address of the repository first."""
     text = README.read_text()
     assert len(text.splitlines()) <= 150
-    assert len(re.findall(r"!\[", text)) == 1
+    assert len(re.findall(r"!\[", text)) == 2
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]
     for change in tool["hooks"]["fancy-pypi-readme"]["substitutions"]:
         text = re.sub(change["pattern"], change["replacement"], text)

@@ -22,6 +22,7 @@ def tables():
     found = {
         ROOT / "README.md": {"quick_look": score_tables.quick_look()},
         DOCS / "choose" / "evidence.md": {
+            "pairs": of_report("pairs", "All sets"),
             "study": of_report(real, "Ranks over"),
             "situations": of_report(real, "What if the sensor changes after training?"),
             "cost": of_report(real, "What does a layer cost?"),

@@ -10,7 +10,7 @@ from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.tuning.space import OF_MODELS, ask, checked_spec, suggest_layer
 
 # What the page "Which layer?" says to try first, and the plain LSTM beside them.
-LAYERS = ("LSTM", "GRU", "MomentumRNN", "NAGLSTM")
+LAYERS = ("GRU", "LSTM", "MomentumRNN", "RMSPropLSTM")
 TASKS = {
     "classification": (
         lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -38,8 +38,8 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         task: `"classification"`, of integer labels, or `"regression"`. Defaults to
             `"classification"`.
         sequence: bool, whether there is an output for every step. Defaults to `False`.
-        layers: list of layers by class or name. Defaults to LSTM and GRU of Keras,
-            MomentumRNN and NAGLSTM.
+        layers: list of layers by class or name. Defaults to GRU and LSTM of Keras,
+            MomentumRNN and RMSPropLSTM.
         **arguments: the hyperparameters below, and ranges and arguments for `suggest_layer`.
 
     Hyperparameters of the model:
