@@ -33,12 +33,12 @@ finally:
     os.dup2(shown, 2)
 
 NAMES = ["LSTM", "LSTM, accelerated", "RMSPropLSTM, scale-free"]
-TRAINING = 1200  # images; the others test
+TRAINING, BATCH = 1200, 64  # images; the others test
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=25)
+    parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--output", type=Path, default=Path("runs/quick_look"))
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
@@ -69,17 +69,18 @@ def trained(run):
     x = (x / 16).reshape(-1, 64, 1).astype("float32")  # (samples, time, features)
     keras.utils.set_random_seed(0)
     plain = run["layer"] != NAMES[-1]
-    layer = keras.layers.LSTM(64) if plain else RMSPropLSTM(64, scale_free=True)
+    layer = keras.layers.LSTM(96) if plain else RMSPropLSTM(96, scale_free=True)
     model = keras.Sequential([keras.Input((64, 1)), layer, keras.layers.Dense(10)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    optimizer = keras.optimizers.Adam(0.01, global_clipnorm=1.0)
+    rate = keras.optimizers.schedules.CosineDecay(0.015, run["epochs"] * TRAINING // BATCH)
+    optimizer = keras.optimizers.Adam(rate, global_clipnorm=1.0)
     model.compile(optimizer, loss, metrics=["accuracy"])
     if run["layer"] == "LSTM, accelerated":
         model = convert.accelerate(model)
     seconds = []
     for epoch in range(run["epochs"]):
         start = time.perf_counter()
-        model.fit(x[:TRAINING], y[:TRAINING], batch_size=64, verbose=0)
+        model.fit(x[:TRAINING], y[:TRAINING], batch_size=BATCH, verbose=0)
         seconds.append(time.perf_counter() - start)
         if epoch % 5 == 4:
             say(f"{run['layer']}: epoch {epoch + 1} of {run['epochs']}")

@@ -53,7 +53,7 @@ def quick_look():
     ]
     ratios = [f[1]["epoch_seconds"] / f[0]["epoch_seconds"] for f in runs.values()]
     rows.append(["time of an epoch, accelerated", *(f"{ratio:.2f}" for ratio in ratios)])
-    return markdown_table(["accuracy, and when darker", *BACKENDS.values()], rows)
+    return markdown_table(["bright, dark", *BACKENDS.values()], rows)
 
 
 def of_report(name, heading, columns=None):
