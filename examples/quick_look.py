@@ -68,8 +68,8 @@ def trained(run):
     x, y = load_digits(return_X_y=True)
     x = (x / 16).reshape(-1, 64, 1).astype("float32")  # (samples, time, features)
     keras.utils.set_random_seed(0)
-    plain = run["layer"] != NAMES[-1]
-    layer = keras.layers.LSTM(96) if plain else RMSPropLSTM(96, scale_free=True)
+    free = run["layer"] == NAMES[-1]
+    layer = RMSPropLSTM(96, scale_free=True) if free else keras.layers.LSTM(96)
     model = keras.Sequential([keras.Input((64, 1)), layer, keras.layers.Dense(10)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     rate = keras.optimizers.schedules.CosineDecay(0.015, run["epochs"] * TRAINING // BATCH)
@@ -84,8 +84,8 @@ def trained(run):
         seconds.append(time.perf_counter() - start)
         if epoch % 5 == 4:
             say(f"{run['layer']}: epoch {epoch + 1} of {run['epochs']}")
-    x, y = x[TRAINING:], y[TRAINING:]
-    bright, dark = (model.evaluate(x / by, y, verbose=0)[1] for by in (1, 4))
+    test = x[TRAINING:], y[TRAINING:]
+    bright, dark = (model.evaluate(test[0] / by, test[1], verbose=0)[1] for by in (1, 4))
     say(f"{run['layer']}: {bright:.0%} of the test images right, {dark:.0%} when darker")
     epoch = round(float(np.median(seconds[1:] or seconds)), 3)  # the first compiles
     return {"accuracy": bright, "darker": dark, "epoch_seconds": epoch}
@@ -94,10 +94,10 @@ def trained(run):
 def report(folder, runs):
     """Write a report and a picture, and print what one saw."""
     lines = ["# Three layers on images, pixel by pixel"]
-    sentence = (
-        "- {layer}: {accuracy:.0%} right, {darker:.0%} when darker; {epoch_seconds} s a pass"
+    said = (
+        "- {layer}: {accuracy:.0%} right, {darker:.0%} when darker; {epoch_seconds} s an epoch"
     )
-    lines.append("\n".join(sentence.format(**run) for run in runs))
+    lines.append("\n".join(said.format(**run) for run in runs))
     plain, fast, free = runs
     ratio = fast["epoch_seconds"] / plain["epoch_seconds"]
     claims = [
