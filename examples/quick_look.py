@@ -94,9 +94,7 @@ def trained(run):
 def report(folder, runs):
     """Write a report and a picture, and print what one saw."""
     lines = ["# Three layers on images, pixel by pixel"]
-    said = (
-        "- {layer}: {accuracy:.0%} right, {darker:.0%} when darker; {epoch_seconds} s an epoch"
-    )
+    said = "- {layer}: {accuracy:.0%} right, {darker:.0%} darker; {epoch_seconds} s an epoch"
     lines.append("\n".join(said.format(**run) for run in runs))
     plain, fast, free = runs
     ratio = fast["epoch_seconds"] / plain["epoch_seconds"]
