@@ -63,11 +63,11 @@ def command_of(script, argv):
     return shlex.join(["python", "-m", ".".join(place.with_suffix("").parts), *argv])
 
 
-def publish(folder, text, figures):
-    """Write a report and its pictures, and show the report."""
+def publish(folder, text, figures, until=None):
+    """Write a report and its pictures, and show the report, up to a heading if it is given."""
     save_figures(folder, figures)
     write_text(folder / "report.md", text)
-    print(Markdown(text))
+    print(Markdown(text.partition(until)[0] if until else text))
     names = ", ".join(["results.json", "report.md", *figures])
     print(f"{names} are in {folder}")
 

@@ -63,7 +63,9 @@ def report(options, command):
     tests = tested(runs)
     output.mkdir(parents=True, exist_ok=True)
     write_json(output / "results.json", {"command": command, "pairs": tests.to_dict("records")})
-    publish(output, text(runs, tests, command), {"pairs.png": picture(runs, tests)})
+    figures = {"pairs.png": picture(runs, tests)}
+    # Its tables of each set are wider than a terminal.
+    publish(output, text(runs, tests, command), figures, until="\n## Each set")
 
 
 def scores_in(results, seeds):
