@@ -8,7 +8,7 @@ step belongs to), `label` (its class), and numbers, empty where a value is missi
 column `source` (the person or machine of a sequence) no source is on two sides of the split.
 
 Validation chooses the winner, which alone sees the test data. To resume, repeat the command.
-A first look in a minute: add `--seeds 1 --layers LSTM MomentumRNN`.
+A first look in a minute: add `--seeds 1 --layers GRU LSTM`.
 """
 
 import argparse
@@ -58,8 +58,10 @@ def main():
     fit["callbacks"] = [keras.callbacks.EarlyStopping(patience=8)]
     try:
         results = tune(model, x, y, **search, **fit)
-    except (KeyboardInterrupt, ValueError) as stopped:
-        raise SystemExit(f"{stopped}\nRepeat this command, or name another --output") from None
+    except KeyboardInterrupt as stopped:
+        raise SystemExit(str(stopped)) from None
+    except ValueError as error:
+        raise SystemExit(f"{error}\nOr name another --output") from None
     print(results.table().to_string())
     best = results.best_model()
     np.savez(options.output / "scale.npz", **scale)

@@ -16,8 +16,8 @@ from papers.presentation import save_figures
 
 RESUMES = "Interrupted. Repeat the command to resume from here."
 INSTALL = (
-    "Install all that the papers need with: "
-    "pip install 'keras-momentum-rnn[examples,tasks,archive,tuner]'"
+    "Install all that the papers need, in the checkout: "
+    "pip install -e '.[examples,tasks,archive,tuner]'"
 )
 
 

@@ -1,4 +1,4 @@
-"""The GRU family."""
+"""GRU layers with a rule on their input."""
 
 import keras
 

@@ -1,4 +1,4 @@
-"""The LSTM family."""
+"""LSTM layers with a rule on their input."""
 
 from typing import Any, Literal
 

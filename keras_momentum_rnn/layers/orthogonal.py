@@ -1,4 +1,4 @@
-"""The orthogonal (DTRIV) family."""
+"""Orthogonal (DTRIV) layers, without and with a rule on their input."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""The Elman family."""
+"""SimpleRNN (Elman) layers with a rule on their input."""
 
 import keras
 

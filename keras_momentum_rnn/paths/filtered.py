@@ -1,6 +1,6 @@
 """A linear rule, v_t = mu_t v_{t-1} + s u_t, applied to the input.
 
-It commutes with u_t = W x_t + b: filtering [x, 1] and projecting the result by [W, b] gives v,
+It commutes with u_t = x_t W + b: filtering [x, 1] and projecting the result by [W, b] gives v,
 and [x, 1] is the narrower of the two. Step by step, or for all times at once.
 """
 

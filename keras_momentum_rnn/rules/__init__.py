@@ -1,6 +1,6 @@
 """Momentum rules: how the input drive of a recurrent cell is accelerated.
 
-A recurrent cell computes `u_t = W x_t + b` from its input at every step. Nguyen et al.
+A recurrent cell computes `u_t = x_t W + b` from its input at every step. Nguyen et al.
 (2020) read `u_t` as the gradient that step `t` brings, and accelerate it as an optimiser
 would. A rule is that optimiser: it turns the sequence `u` into the drive `g` which the cell
 uses in place of `u`. It knows neither cell nor weights, only `u` and its own slots, the

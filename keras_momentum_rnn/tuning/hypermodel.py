@@ -39,7 +39,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             `"classification"`.
         sequence: bool, whether there is an output for every step. Defaults to `False`.
         layers: list of layers by class or name. Defaults to GRU and LSTM of Keras,
-            MomentumRNN and RMSPropLSTM.
+            MomentumRNN and RMSPropLSTM: candidates, since no rule is shown to help by itself.
         **arguments: the hyperparameters below, and ranges and arguments for `suggest_layer`.
 
     Hyperparameters of the model:

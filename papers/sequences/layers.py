@@ -87,9 +87,14 @@ class Contestant:
         return min((low, low + 1), key=lambda units: abs(curve(units) - budget))
 
 
-# AdamLSTM and RMSPropLSTM in their scale-free form, as in the results of the first study.
-SCALE_FREE = {"scale_free": True}
+# These train in their scale-free form, as in the results of the first study.
+SCALE_FREE = ("AdamLSTM", "RMSPropLSTM")
 CONTESTANTS = {
-    name: Contestant(name, SCALE_FREE if name in ("AdamLSTM", "RMSPropLSTM") else {})
+    name: Contestant(name, {"scale_free": True} if name in SCALE_FREE else {})
     for name in dict.fromkeys(name for pair in PAIRS for name in pair[::-1])
 }
+
+
+def called(layer):
+    """Return what a report calls a layer."""
+    return f"{layer}, scale-free" if layer in SCALE_FREE else layer

@@ -26,7 +26,7 @@ from papers.command_line import (
 )
 from papers.files import write_json
 from papers.presentation import BLUE, markdown_table, tidy
-from papers.sequences.layers import CONTESTANTS, PAIRS
+from papers.sequences.layers import CONTESTANTS, PAIRS, called
 from papers.sequences.new_sets import SETS
 
 FIRST_STUDY = Path(__file__).parents[1] / "results" / "real_sequences"
@@ -62,7 +62,8 @@ def report(options, command):
     runs = pd.concat(tables)
     tests = tested(runs)
     output.mkdir(parents=True, exist_ok=True)
-    write_json(output / "results.json", {"command": command, "pairs": tests.to_dict("records")})
+    pairs = tests.assign(layer=tests["layer"].map(called)).to_dict("records")
+    write_json(output / "results.json", {"command": command, "pairs": pairs})
     figures = {"pairs.png": picture(runs, tests)}
     # Its tables of each set are wider than a terminal.
     publish(output, text(runs, tests, command), figures, until="\n## Each set")
@@ -172,7 +173,7 @@ def text(runs, tests, command):
     state += f"; not finished: {', '.join(cut)}." if cut else "."
     if new:
         known = confirmed(tests).itertuples()
-        told = [f"{row.layer} and {row.base} ({row.effect:+.3f})" for row in known]
+        told = [f"{called(row.layer)} and {row.base} ({row.effect:+.3f})" for row in known]
         state += f" Confirmed on new sets, of {len(PAIRS)} pairs: {'; '.join(told) or 'none'}."
     parts = [
         "# Does a rule help the layer it is put on?",
@@ -200,12 +201,12 @@ def text(runs, tests, command):
 
 
 def pairs_table(rows):
-    head = ["layer, base", "sets", "won, lost", "effect", "interval", "p", "p, Holm"]
+    head = ["layer : base", "sets", "won, lost", "effect", "interval", "p", "p, Holm"]
     return markdown_table(
         head,
         [
             [
-                f"{row.layer}, {row.base}",
+                f"{called(row.layer)} : {row.base}",
                 str(row.sets),
                 f"{row.won}, {row.lost}",
                 f"{row.effect:+.3f}",
@@ -224,7 +225,7 @@ def sets_table(runs):
     cells = found["mean"].map("{:.3f}".format) + " ± " + found["std"].map("{:.3f}".format)
     table = cells.unstack("layer")[list(CONTESTANTS)]
     rows = [[name, metric, *row] for (name, metric), row in zip(table.index, table.to_numpy())]
-    return markdown_table(["set", "metric", *CONTESTANTS], rows)
+    return markdown_table(["set", "metric", *map(called, CONTESTANTS)], rows)
 
 
 def picture(runs, tests):
@@ -243,7 +244,7 @@ def picture(runs, tests):
             axes.plot(row["effect"], height, "D", color=color, markersize=5)
     axes.axvline(0, color="0.3", linewidth=0.8)
     axes.set_ylim(-0.6, len(PAIRS) - 0.4)
-    names = [f"{layer}\nbeside {base}" for layer, base in reversed(PAIRS)]
+    names = [f"{called(layer)}\nbeside {base}" for layer, base in reversed(PAIRS)]
     axes.set_yticks(range(len(PAIRS)), names, fontsize=8)
     axes.set_xlabel(
         "worse than its base  <-  difference in the share of chance's error removed  ->  better"
@@ -253,7 +254,7 @@ def picture(runs, tests):
         fontsize=8,
     )
     count = tests.loc[tests["over"] == "new", "sets"].max()
-    known = confirmed(tests)["layer"].tolist()
+    known = confirmed(tests)["layer"].map(called).tolist()
     found = f"confirmed: {', '.join(known)}" if known else "no difference is confirmed"
     measured = f"{count:.0f} of {len(SETS)} new sets measured, {found}"
     axes.set_title(measured if count > 0 else "The first study", loc="left")
