@@ -26,7 +26,7 @@ from papers.command_line import (
 )
 from papers.files import write_json
 from papers.presentation import BLUE, markdown_table, tidy
-from papers.sequences.layers import CONTESTANTS, PAIRS, called
+from papers.sequences.layers import CONTESTANTS, PAIRS, SCALE_FREE, called
 from papers.sequences.new_sets import SETS
 
 FIRST_STUDY = Path(__file__).parents[1] / "results" / "real_sequences"
@@ -62,7 +62,7 @@ def report(options, command):
     runs = pd.concat(tables)
     tests = tested(runs)
     output.mkdir(parents=True, exist_ok=True)
-    pairs = tests.assign(layer=tests["layer"].map(called)).to_dict("records")
+    pairs = tests.assign(scale_free=tests["layer"].isin(SCALE_FREE)).to_dict("records")
     write_json(output / "results.json", {"command": command, "pairs": pairs})
     figures = {"pairs.png": picture(runs, tests)}
     # Its tables of each set are wider than a terminal.

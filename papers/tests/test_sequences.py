@@ -257,7 +257,9 @@ def test_the_report_is_written(tmp_path):
     found = json.loads((tmp_path / "new" / "results.json").read_text())["pairs"]
     assert [(row["layer"], row["base"]) for row in found[:8]] == [*PAIRS]
     assert {row["over"]: row["sets"] for row in found} == {"new": 2, "old": 1, "all": 3}
+    assert {row["layer"] for row in found if row["scale_free"]} == {"AdamLSTM", "RMSPropLSTM"}
     text = (tmp_path / "new" / "report.md").read_text()
+    assert "| RMSPropLSTM, scale-free : LSTM | 2 |" in text
     assert "2 of 15 new sets are through" in text and "of 8 pairs: none" in text
     assert (tmp_path / "new" / "pairs.png").stat().st_size > 10_000
 
