@@ -69,6 +69,7 @@ def test_each_branch_chooses_the_numbers_of_its_layer_and_no_others(name):
     hp = parameters(layer=name)
     layer = suggest_layer(hp, [*FAMILIES, *PLAIN], units=[3, 5])
     assert type(layer).__name__ == name and layer.units == 3
+    assert type(layer).__module__.startswith("keras_momentum_rnn.")  # fast, plain ones too
     assert set(hp.values) == {"layer", "units"} | expected(name)
     for argument, value in readable(hp.values).items():
         if argument not in ("layer", "units"):

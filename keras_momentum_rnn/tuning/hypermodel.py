@@ -38,8 +38,8 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         task: `"classification"`, of integer labels, or `"regression"`. Defaults to
             `"classification"`.
         sequence: bool, whether there is an output for every step. Defaults to `False`.
-        layers: list of layers by class or name. Defaults to GRU and LSTM of Keras,
-            MomentumRNN and RMSPropLSTM: candidates, since no rule is shown to help by itself.
+        layers: list of layers by class or name. Defaults to GRU, LSTM, MomentumRNN and
+            RMSPropLSTM: candidates, since no rule is shown to help by itself.
         **arguments: the hyperparameters below, and ranges and arguments for `suggest_layer`.
 
     Hyperparameters of the model:

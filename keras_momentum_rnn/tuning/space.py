@@ -15,6 +15,7 @@ import keras_tuner
 
 from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.hyperparameters import Hyperparameter
+from keras_momentum_rnn.layers import plain as plain_layers
 from keras_momentum_rnn.layers.registry import available_layers, our_layers
 
 LOGIT = "_logit"
@@ -56,8 +57,8 @@ def suggest_layer(
 
     Args:
         hp: `keras_tuner.HyperParameters`.
-        layers: list of layers to choose from, each a class or its name: ours, or
-            `"SimpleRNN"`, `"LSTM"`, `"GRU"` of Keras, so that the baseline competes.
+        layers: list of layers to choose from, each a class or its name. `"SimpleRNN"`, `"LSTM"`
+            and `"GRU"` are the baselines: Keras's layers, run on our kernel.
         units: positive integer, a list of them, or an interval (low, high) of them.
         **arguments: any argument of the layers, passed to those that take it:
             `return_sequences=True`, `formulation="released"`, `rule=rules.Adam()`. A
@@ -127,7 +128,8 @@ def layer_classes(layers, has_rule):
             "`layers` must be a list of one or more layers, by class or name. "
             f"Received: layers={layers!r}"
         )
-    known, classes = available_layers(), {}
+    fast = {name: getattr(plain_layers, name) for name in plain_layers.__all__}
+    known, classes = {**available_layers(), **fast}, {}
     for layer in layers:
         cls = known.get(layer) if isinstance(layer, str) else layer
         is_layer = isinstance(cls, type) and issubclass(cls, keras.layers.RNN)
