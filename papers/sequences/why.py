@@ -230,17 +230,25 @@ def picture(runs):
     """Return a figure of what the states of both layers remember, lag by lag, on each set."""
     names = [*dict.fromkeys(runs["set"])]
     figure = Figure(figsize=(3.2 * len(names), 3.2), layout="constrained")
-    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    panels, more = figure.subplots(1, len(names), sharey=True, squeeze=False)[0], 0
     for axes, name in zip(panels, names):
+        recalls = []
         for contestant, color in zip(CONTESTANTS[:2], (VERMILION, BLUE)):
             of = runs[(runs["set"] == name) & (runs["layer"] == contestant.name)]
             curve = np.mean([memory for memory in of["memory"] if memory], axis=0)
-            axes.plot(range(len(LAGS)), np.maximum(curve, 0), "o-", color=color)
-            axes.annotate(contestant.name, (0, curve[0]), color=color, fontsize=8)
+            curve = np.maximum(curve, 0)
+            recalls.append(curve.mean())
+            axes.plot(range(len(LAGS)), curve, "o-", color=color, label=contestant.name)
         axes.set_xticks(range(len(LAGS)), LAGS)
+        more += recalls[1] > recalls[0]
         axes.set_title(name, fontsize=9, loc="left")
         axes.set_xlabel("steps ago")
         tidy(axes)
+    figure.suptitle(
+        f"On {more} of {len(names)} sets the state of MomentumRNN holds more of past inputs"
+    )
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     panels[0].set_ylabel("share of the input's variance\nthat a linear map finds in h")
     return figure
 
