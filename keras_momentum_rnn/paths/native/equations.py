@@ -66,7 +66,7 @@ def advanced(x, v, m, j, mu, gain, beta, share):
 
 @njit(forceinline=True)
 def scaled_row(u, i, v, m, j, width, numbers):
-    """u becomes the drive. `numbers` are `drive.Numbers`."""
+    """u becomes the drive. `numbers` are `arrays.Numbers`."""
     mu, gain, factor = splat(numbers.mu[0]), splat(numbers.gain), splat(numbers.factor)
     share, beta = splat(numbers.share), splat(numbers.beta)
     epsilon = splat(numbers.epsilon)

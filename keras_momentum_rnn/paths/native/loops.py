@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from keras_momentum_rnn.paths.native import drive
+from keras_momentum_rnn.paths.native.arrays import Step
 from keras_momentum_rnn.paths.native.drive import (
-    Step,
     add_gradients,
     add_recurrent_product,
     gather,

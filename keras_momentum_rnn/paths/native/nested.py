@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 from keras_momentum_rnn.paths.native import drive
+from keras_momentum_rnn.paths.native.arrays import Step
 from keras_momentum_rnn.paths.native.drive import (
-    Step,
     add_gradients,
     gather,
     gradient_of_first_h,
@@ -60,7 +60,7 @@ GRU_INSIDE, LSTM_INSIDE = 4, 5
 
 
 class NestedWeights(NamedTuple):
-    """As `drive.Weights`, and those of the memory, whose drive is `inner` wide.
+    """As `arrays.Weights`, and those of the memory, whose drive is `inner` wide.
 
     The rows of `memory_W` are padded as what the memory takes in, `(2 * padded, inner)`.
     """
@@ -223,14 +223,14 @@ def forward(arrays, keeps, shape, first, rows):
 
 
 class NestedScratch(NamedTuple):
-    """`drive.Scratch` of the shell, and of the memory `MemoryScratch`."""
+    """`arrays.Scratch` of the shell, and of the memory `MemoryScratch`."""
 
     shell: tuple
     memory: tuple
 
 
 class MemoryScratch(NamedTuple):
-    """As `drive.Scratch`: rings, and the gradient of what the memory took in.
+    """As `arrays.Scratch`: rings, and the gradient of what the memory took in.
 
     Rows of dy and du are `ring_row(inner)` apart; without a GRU they are the same.
     """
