@@ -15,9 +15,11 @@ def pair(layer_class, shape, units=4, **options):
 
 
 def pair_of(name, shape, units=4, **options):
-    """A `pair` of a layer, or of a nested one with a rule: "MCRM-NAG"."""
+    """A `pair` of a layer, of "SRLSTM-released", or of a nested one with a rule: "MCRM-NAG"."""
     name, _, rule = name.partition("-")
-    if rule:
+    if rule == "released":
+        options["formulation"] = rule
+    elif rule:
         options["rule"] = getattr(kmr.rules, rule)()
     return pair(getattr(kmr, name), shape, units, **options)
 

@@ -20,6 +20,7 @@ from keras_momentum_rnn.paths.native import kernel  # noqa: E402
 LAYERS = (
     "MomentumLSTM",
     "NAGLSTM",
+    "SRLSTM-released",
     "AdamLSTM",
     "RMSPropLSTM",
     "SRGRU",

@@ -43,7 +43,7 @@ WITH_KERNEL = (
 )
 IN_LOOPS = named("NAGLSTM", "SRGRU", "MomentumRNN", "MomentumDTRIV", "AdamLSTM", "RMSPropGRU")
 FUSED = ("lstm", "gru", "elman")
-NATIVE = ("lstm", "gru", "elman", "modrelu", "nested_gru", "nested_lstm")
+NATIVE = ("lstm", "released", "gru", "elman", "modrelu", "nested_gru", "nested_lstm")
 # Options of a layer, and whether its call is given slots that are not zero.
 CALLS = {
     "plain": ({}, False),

@@ -157,8 +157,12 @@ KEPT_AWAY = [
     *((name, "transformed", True) for name in NATIVES),
     *((name, "native_absence", "numba is not installed") for name in NATIVES),
     *((name, "use_cudnn", True) for name in NATIVES),
-    *((name, "recurrence", "released") for name in NATIVES),
-    *((name, "recurrence", "modrelu") for name in OWN if name not in NATIVES),
+    *(
+        (name, "recurrence", recurrence)
+        for name in OWN
+        if name not in NATIVES
+        for recurrence in ("released", "modrelu")
+    ),
     *((name, "device", "cpu") for name in ("fused-stock", "drive-torch", "drive-stock")),
     *((name, "features", size) for name in NATIVES for size in (0, 2**21)),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),

@@ -52,11 +52,15 @@ from keras_momentum_rnn.paths.native.arrays import Again, Rings, Scratch, Step
 from keras_momentum_rnn.paths.native.equations import (
     LINEAR,
     SCALED,
+    WHOLE,
+    gain_row,
     linear_row,
     linear_row_back,
     scaled_row,
     scaled_row_again,
     scaled_row_back,
+    whole_row,
+    whole_row_back,
 )
 from keras_momentum_rnn.paths.native.simd import (
     START,
@@ -120,13 +124,23 @@ def keep_slots(kept, states, numbers, shape, t, first, rows):
 
 @njit(forceinline=True)
 def rule_row(u, i, states, numbers, sample, t, shape):
-    """u of a row becomes its drive."""
+    """u of a row becomes its drive; of the rule `WHOLE`, what the drive adds to h U."""
     j = sample * shape.wide
     if numbers.kind == LINEAR:
         mu = numbers.mu[sample * numbers.mu_row + t]
         linear_row(u, i, states.v, j, shape.wide, mu, numbers.gain)
     elif numbers.kind == SCALED:
         scaled_row(u, i, states.v, states.m, j, shape.wide, numbers)
+    elif numbers.kind == WHOLE:
+        gain_row(u, i, shape.wide, numbers.gain)
+
+
+@njit(forceinline=True)
+def rule_row_behind_product(y, i, states, numbers, sample, t, shape):
+    """Apply the rule `WHOLE` to y of a row, the sum of drive and h U."""
+    if numbers.kind == WHOLE:
+        mu = numbers.mu[sample * numbers.mu_row + t]
+        whole_row(y, i, states.v, sample * shape.wide, shape.wide, mu)
 
 
 # Back
@@ -261,6 +275,9 @@ def rule_row_back(d_drive, du, again, r, numbers, states, shape, step):
     if numbers.kind == LINEAR:
         mu = numbers.mu[sample * numbers.mu_row + t]
         linear_row_back(d_drive, du, i, states.v, j, wide, mu, numbers.gain)
+    elif numbers.kind == WHOLE:
+        mu = numbers.mu[sample * numbers.mu_row + t]
+        whole_row_back(d_drive, du, i, states.v, j, wide, mu, numbers.gain)
     elif numbers.kind == SCALED:
         at = t % shape.every * again.apart + r * wide
         scaled_row_back(

@@ -3,7 +3,8 @@
 A row is one sample's. Each function takes arrays and, behind each, where the row begins in it.
 
 The drive of a row takes the place of its u = W x + b. Of the rule `SCALED`, v' = mu v + gain u,
-m' = beta m + share u^2, drive = factor v' / sqrt(m' + epsilon).
+m' = beta m + share u^2, drive = factor v' / sqrt(m' + epsilon). The rule `WHOLE` acts
+behind the recurrent product: y = gain u + h U, z = y + mu (y - v), v' = y.
 
 Of each step of a cell a row of numbers is kept, so many times `padded`: of an LSTM its gates
 i, f, a and o; of a GRU z, r, a and y, the recurrent part of the candidate a; of the others h.
@@ -35,7 +36,7 @@ from keras_momentum_rnn.paths.native.simd import (
 )
 
 # Rules
-NONE, LINEAR, SCALED = 0, 1, 2
+NONE, LINEAR, SCALED, WHOLE = 0, 1, 2, 3
 # Cells
 LSTM, GRU, ELMAN, MODRELU = 0, 1, 2, 3
 INFINITY = np.float32(np.inf)
@@ -113,6 +114,33 @@ def scaled_row_back(d_drive, du, i, u, v_all, r, at, dv, dm, j, width, numbers):
         store(du, i + k, multiply_add(share * load(u, at + k), d_moment, gain * d_velocity))
         store(dv, j + k, mu * d_velocity)
         store(dm, j + k, beta * d_moment)
+
+
+@njit(forceinline=True)
+def gain_row(u, i, width, gain):
+    """u becomes gain u."""
+    for k in range(0, width, WIDTH):
+        store(u, i + k, splat(gain) * load(u, i + k))
+
+
+@njit(forceinline=True)
+def whole_row(y, i, v, j, width, mu):
+    """y becomes z = y + mu (y - v); v' = y."""
+    for k in range(0, width, WIDTH):
+        new = load(y, i + k)
+        store(y, i + k, multiply_add(splat(mu), new - load(v, j + k), new))
+        store(v, j + k, new)
+
+
+@njit(forceinline=True)
+def whole_row_back(dy, du, i, dv, j, width, mu, gain):
+    """dy holds the gradient of z, and then that of y; dv that of the step's v', then of v."""
+    for k in range(0, width, WIDTH):
+        d_z = load(dy, i + k)
+        d = multiply_add(splat(mu), d_z, d_z) + load(dv, j + k)
+        store(dy, i + k, d)
+        store(du, i + k, splat(gain) * d)
+        store(dv, j + k, splat(-mu) * d_z)
 
 
 # Cells, each by its number

@@ -25,6 +25,7 @@ from keras_momentum_rnn.paths.native.equations import (
     MODRELU,
     NONE,
     SCALED,
+    WHOLE,
 )
 from keras_momentum_rnn.paths.native.nested import GRU_INSIDE, LSTM_INSIDE, NestedWeights
 from keras_momentum_rnn.paths.native.padding import (
@@ -44,9 +45,9 @@ from keras_momentum_rnn.paths.native.padding import (
 )
 from keras_momentum_rnn.paths.native.runtime import run_all, shares, workspace
 
-KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED}
+KINDS = {"none": NONE, "linear": LINEAR, "scaled": SCALED, "whole": WHOLE}
 # So many samples go through time together, so that weights are read from the cache.
-SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16}
+SAMPLES = {NONE: 32, LINEAR: 32, SCALED: 16, WHOLE: 32}
 # Rows, samples times steps, that are gathered for the gradients of the weights.
 RING_ROWS = 64
 # Numbers of each of the three arrays of a scaled rule that are computed again at once.
@@ -85,6 +86,7 @@ class Recurrence:
 # those of `nested`, and an entry here.
 RECURRENCES = {
     "lstm": Recurrence(LSTM, gates=4, kept=4, memories=1),
+    "released": Recurrence(LSTM, gates=4, kept=4, memories=1),  # always with the kind "whole"
     "gru": Recurrence(GRU, gates=3, kept=4),
     "elman": Recurrence(ELMAN, gates=1, kept=1),
     "modrelu": Recurrence(MODRELU, gates=1, kept=1),
@@ -99,7 +101,7 @@ class Equation:
 
     Attributes:
         cell: a name of `RECURRENCES`.
-        kind: "none", "linear" or "scaled".
+        kind: "none", "linear", "scaled", or "whole" where the rule acts behind the product.
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         share: float, 1 - beta; of a beta near 1 in float32 it would have few digits.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where it is one number.

@@ -149,7 +149,10 @@ def equation_and_mu(cell, x, counters, mask):
     else:  # a masked step does not count
         time = ops.cumsum(ops.cast(mask, "float32"), axis=1) - 1
     mu, gain = rule.coefficients(*(t + time for t in counters))
-    return Equation(name, "linear", gain), mu * ops.ones_like(time)
+    equation = Equation(name, "linear", gain)
+    if not cell.drive_from_input:
+        equation = Equation(name, "whole", -gain)
+    return equation, mu * ops.ones_like(time)
 
 
 def row_of(mu):
