@@ -10,12 +10,12 @@ Beside them LSTM-x2.5, which the paper does not have: MomentumLSTM without momen
 multiplied by what a momentum of 0.6 multiplies a constant input by, 1 / (1 - 0.6).
 
 LSTM runs as RuleLSTM with the rule Identity: the same equations, in less time. With the extra
-`cpu` an epoch of a row takes two to three minutes on one CPU core with AVX-512. So the rows
-take turns, an epoch each, and can be compared whenever they are read. If interrupted, repeat
-the command to resume. Layers and seeds may change later, and processes with layers of their own
-may share an output. Score and report are those of papers/reproduce.py; the report also has the
-test accuracy as the paper scores it, by the epoch best on test, how soon each row reaches 80,
-90 and 92 %, and the learning curves in one picture.
+`cpu` an epoch of a row takes two to three minutes on one CPU core with AVX-512, five to six
+with AVX2. So the rows take turns, an epoch each, and can be compared whenever they are read. If
+interrupted, repeat the command to resume. Layers and seeds may change later, and processes with
+layers of their own may share an output. Score and report are those of papers/reproduce.py; the
+report also has the test accuracy as the paper scores it, by the epoch best on test, how soon
+each row reaches 80, 90 and 92 %, and the learning curves in one picture.
 """
 
 import dataclasses
