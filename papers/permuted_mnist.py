@@ -150,7 +150,7 @@ def curves_picture(results):
     for level in LEVELS:
         axes.axhline(level, color="0.7", linewidth=0.8, linestyle=":", zorder=1)
     axes.set(xlabel="epoch", ylabel="test accuracy")
-    if max(ends.values(), default=0) > LEVELS[0]:
+    if min(ends.values(), default=0) > 0.5:
         axes.set_ylim(bottom=0.5)  # the questions are about what is above
     axes.set_title(plots.finding(results, "accuracy", ends))
     colors = plots.styles(list(ends))
