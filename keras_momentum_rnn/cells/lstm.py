@@ -95,8 +95,8 @@ def lstm_step(cell, z, c):
 class ReleasedSRLSTMCell(RuleLSTMCell):
     """Cell of `SRLSTM(formulation="released")`, which gives equation and arguments.
 
-    The momentum acts on the whole preactivation y, recurrent product included. So the rule
-    cannot filter the input before a fused kernel; the native kernel serves it.
+    The momentum acts on the whole preactivation y, recurrent product included. So no
+    fused kernel serves it, but the native kernel does.
     The states are [h, c, y, t].
     """
 

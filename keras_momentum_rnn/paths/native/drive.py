@@ -124,7 +124,7 @@ def keep_slots(kept, states, numbers, shape, t, first, rows):
 
 @njit(forceinline=True)
 def rule_row(u, i, states, numbers, sample, t, shape):
-    """u of a row becomes its drive; of the rule `WHOLE`, what the drive adds to h U."""
+    """u of a row becomes its drive; of the rule `WHOLE`, gain u, the part of y without h U."""
     j = sample * shape.wide
     if numbers.kind == LINEAR:
         mu = numbers.mu[sample * numbers.mu_row + t]
@@ -136,8 +136,8 @@ def rule_row(u, i, states, numbers, sample, t, shape):
 
 
 @njit(forceinline=True)
-def rule_row_behind_product(y, i, states, numbers, sample, t, shape):
-    """Apply the rule `WHOLE` to y of a row, the sum of drive and h U."""
+def rule_row_after_product(y, i, states, numbers, sample, t, shape):
+    """y of a row, gain u + h U, becomes z of the rule `WHOLE`."""
     if numbers.kind == WHOLE:
         mu = numbers.mu[sample * numbers.mu_row + t]
         whole_row(y, i, states.v, sample * shape.wide, shape.wide, mu)

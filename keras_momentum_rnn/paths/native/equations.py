@@ -3,8 +3,8 @@
 A row is one sample's. Each function takes arrays and, behind each, where the row begins in it.
 
 The drive of a row takes the place of its u = W x + b. Of the rule `SCALED`, v' = mu v + gain u,
-m' = beta m + share u^2, drive = factor v' / sqrt(m' + epsilon). The rule `WHOLE` acts
-behind the recurrent product: y = gain u + h U, z = y + mu (y - v), v' = y.
+m' = beta m + share u^2, drive = factor v' / sqrt(m' + epsilon). Of the rule `WHOLE`,
+which acts after the recurrent product, y = gain u + h U, z = y + mu (y - v), v' = y.
 
 Of each step of a cell a row of numbers is kept, so many times `padded`: of an LSTM its gates
 i, f, a and o; of a GRU z, r, a and y, the recurrent part of the candidate a; of the others h.

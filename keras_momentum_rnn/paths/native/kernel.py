@@ -101,7 +101,7 @@ class Equation:
 
     Attributes:
         cell: a name of `RECURRENCES`.
-        kind: "none", "linear", "scaled", or "whole" where the rule acts behind the product.
+        kind: "none", "linear", "scaled", or "whole" where the rule acts after the product.
         gain, factor, beta, epsilon: floats, as of `rules.ScaledRule`.
         share: float, 1 - beta; of a beta near 1 in float32 it would have few digits.
         mu: float32 array `(1 or batch, time)`, or `(1, 1)` where it is one number.

@@ -20,8 +20,8 @@ from keras_momentum_rnn.paths.native.drive import (
     ring_row,
     rule_again,
     rule_row,
+    rule_row_after_product,
     rule_row_back,
-    rule_row_behind_product,
 )
 from keras_momentum_rnn.paths.native.equations import (
     GRU,
@@ -90,7 +90,7 @@ def forward(arrays, keeps, shape, first, rows):
             h, at = sample * padded, (before * batch + sample) * shape.kept
             c, c_new = (before * batch + sample) * padded, (after * batch + sample) * padded
             if active[sample * shape.time + t]:
-                rule_row_behind_product(u, r * wide, states, numbers, sample, t, shape)
+                rule_row_after_product(u, r * wide, states, numbers, sample, t, shape)
                 cell_row(
                     cell, u, y, r * wide, side, kept.gates, at, kept.c, c, c_new,
                     h_all, h, padded,

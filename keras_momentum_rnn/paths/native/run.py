@@ -149,10 +149,8 @@ def equation_and_mu(cell, x, counters, mask):
     else:  # a masked step does not count
         time = ops.cumsum(ops.cast(mask, "float32"), axis=1) - 1
     mu, gain = rule.coefficients(*(t + time for t in counters))
-    equation = Equation(name, "linear", gain)
-    if not cell.drive_from_input:
-        equation = Equation(name, "whole", -gain)
-    return equation, mu * ops.ones_like(time)
+    kind = ("whole", -gain) if name == "released" else ("linear", gain)
+    return Equation(name, *kind), mu * ops.ones_like(time)
 
 
 def row_of(mu):
