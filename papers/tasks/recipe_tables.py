@@ -11,7 +11,21 @@ from papers.tasks.recipe import Recipe
 
 # Tasks whose read-out takes h at every step.
 SEQUENCES = ("timit", "copying", "words", "characters", "memory5", "memory20")
+PIXELS = ("mnist", "pmnist")
 RULE_NUMBERS = ("restart_period", "momentum", "step_size", "beta")
+
+
+def pytorch_optimizers(rho):
+    """Return the arguments with which Keras's optimizers step as PyTorch's, the papers' own.
+
+    To the root of its mean square PyTorch's RMSprop adds 1e-8. Keras's adds its epsilon below
+    the root, 1e-7 if left alone: where gradients are far below 1e-3.5, the root of that, it
+    hardly steps. Input weights of AdamLSTM, RMSPropLSTM and SRLSTM have such gradients.
+
+    Args:
+        rho: float, the decay of RMSprop's mean.
+    """
+    return {"RMSprop": {"rho": rho, "epsilon": 1e-16}, "Adam": {"epsilon": 1e-8}}
 
 
 def recipes_of_nguyen():
@@ -34,14 +48,15 @@ def common(row, training):
         "layer_name": row["layer"],
         **{name: training[name] for name in names},
         "clipnorm": training.get("clipnorm"),
+        "model_options": pytorch_read_out(training["units"]) if row["task"] in PIXELS else {},
         "source": ", ".join(dict.fromkeys(["Nguyen et al. (2020)", row["table"], "Table 6"])),
     }
 
 
 def lstm_recipe(row, numbers, training):
     task, name = row["task"], row["layer"]
-    pixels, generated = task in ("mnist", "pmnist"), task in ("adding", "copying")
-    follows = "the text" if pixels else "the text, which names clipping for pixels alone"
+    generated = task in ("adding", "copying")
+    follows = "the text" if task in PIXELS else "the text, which names clipping for pixels alone"
     if task == "timit":
         follows = "the text: no clipping (the code for TIMIT clips at 1)"
     elif task == "words":
@@ -66,7 +81,7 @@ def lstm_recipe(row, numbers, training):
             **initial_weights(task, name),
             "return_sequences": task in SEQUENCES,
         },
-        optimizer_arguments={"RMSprop": {"rho": 0.9}, "SGD": {"weight_decay": 1.2e-6}},
+        optimizer_arguments={**pytorch_optimizers(0.9), "SGD": {"weight_decay": 1.2e-6}},
         updates_per_epoch=1 if generated else None,
         follows=follows,
     )
@@ -116,6 +131,13 @@ def forget_gate(task, name):
     return f"; two biases, as in the released cells, each with the forget gate at {value}"
 
 
+def pytorch_read_out(units):
+    """Return the arguments of a read-out that starts as PyTorch's `Linear`."""
+    bound = units**-0.5
+    start = configured("RandomUniform", minval=-bound, maxval=bound)
+    return {"kernel_initializer": start, "bias_initializer": start}
+
+
 def dtriv_recipe(row, numbers, training):
     speech = row["task"] == "timit"
     rate, recurrent_rate = training["learning_rate"], training["recurrent_learning_rate"]
@@ -131,8 +153,7 @@ def dtriv_recipe(row, numbers, training):
     return Recipe(
         **common(row, training),
         arguments=arguments,
-        # PyTorch's default, with which the tables were made.
-        optimizer_arguments={"RMSprop": {"rho": 0.99}},
+        optimizer_arguments=pytorch_optimizers(0.99),
         recurrent_optimizer_name="RMSprop",
         recurrent_learning_rate=recurrent_rate,
         follows="the text; RMSprop's decay, which it leaves out, is the code's, 0.99",
@@ -147,7 +168,7 @@ def nested_recipes():
             **row,
             options=nested_options(task),
             arguments={"return_sequences": task in SEQUENCES},
-            optimizer_arguments={"RMSprop": {"rho": 0.99}},
+            optimizer_arguments=pytorch_optimizers(0.99),
             source="Mohamed and Claudel (2018), Table 2",
             follows=nested_follows(task, name),
         )

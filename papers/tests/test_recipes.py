@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from harness import array
+from keras import ops
 
 from papers.tasks import Recipe, recipe
 from papers.tasks.recipe import LookAhead
@@ -200,6 +201,29 @@ def test_plain_networks_learn_as_in_table_5(task, options):
         for t in (0, 999, 1000)
     ]
     assert momenta == pytest.approx([0.9, 0.9, 0.995])
+
+
+@pytest.mark.parametrize("task, name", [("pmnist", "SRLSTM"), ("mnist", "MCRM")])
+def test_small_gradients_make_whole_steps_as_in_pytorch(task, name):
+    """PyTorch's first step is rate / sqrt(1 - rho) for each weight, to a gradient of 1e-6."""
+    found = recipe(task, name, units=108 if name == "MCRM" else 128)
+    optimizer = found.optimizer
+    weight = keras.Variable([1.0, 1.0, 1.0])
+    optimizer.build([weight])
+    optimizer.apply([ops.convert_to_tensor([1e-6, 1e-4, 1e-1])])
+    step = found.learning_rate / np.sqrt(1 - optimizer.rho)
+    np.testing.assert_allclose(1 - array(weight), step, rtol=0.05)
+
+
+def test_the_read_out_of_pixels_starts_as_in_pytorch():
+    for name, units in (("AdamLSTM", 256), ("DTRIV", 170)):
+        read_out = keras.layers.Dense(300, **recipe("pmnist", name, units).model_options)
+        read_out.build((None, units))
+        for weight in read_out.weights:
+            largest = np.max(np.abs(array(weight)))
+            assert largest == pytest.approx(units**-0.5, rel=0.1)
+            assert largest <= units**-0.5
+    assert recipe("adding", "LSTM", 128).model_options == {}
 
 
 @keras.saving.register_keras_serializable("tests")
