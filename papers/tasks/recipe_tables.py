@@ -56,7 +56,9 @@ def common(row, training):
 def lstm_recipe(row, numbers, training):
     task, name = row["task"], row["layer"]
     generated = task in ("adding", "copying")
-    follows = "the text" if task in PIXELS else "the text, which names clipping for pixels alone"
+    follows = (
+        "the text" if task in PIXELS else "the text, which names clipping for pixels alone"
+    )
     if task == "timit":
         follows = "the text: no clipping (the code for TIMIT clips at 1)"
     elif task == "words":
