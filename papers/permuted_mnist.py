@@ -38,8 +38,8 @@ GAINS = {"LSTM": 1.0, "LSTM-x2.5": 2.5}
 ROWS = {**dict.fromkeys([*LSTMS, *GAINS], 128), "DTRIV": 170, "MomentumDTRIV": 170}
 DEVIATIONS = (
     "one fixed order of the pixels, of this package; the last 10,000 training images validate; "
-    "LSTM runs as MomentumLSTM with momentum 0 and step size 1, which is the released LSTM with "
-    "its two biases; the paper has five seeds and reports the best epoch on test"
+    "LSTM runs as MomentumLSTM with momentum 0 and step size 1, which is the released LSTM "
+    "with its two biases; the paper has five seeds and reports the best epoch on test"
 )
 
 

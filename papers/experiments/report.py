@@ -16,8 +16,6 @@ from papers.files import write_text
 from papers.presentation import markdown_table, save_figures
 from papers.tasks.paper_results import published
 
-IDENTICAL = {"RuleRNN": "SimpleRNN", "RuleGRU": "GRU", "RuleLSTM": "LSTM"}
-
 
 def write(results, output, title, sections=(), claims=()):
     """Write report.md and the pictures to a directory, and return the text.
@@ -154,28 +152,15 @@ def progress_text(row):
 
 
 def of_the_papers(results, layer):
-    """Return what the papers report for a layer.
+    """Return what the papers report for a layer: its name begins with that of the paper's.
 
     Of several numbers those of its size, or by the momentum that it is named after.
     """
     settings, setup = results["settings"], of_layer(results["runs"], layer)[0]["setup"]
-    name = layer_class(results, layer)
+    name, *momentum = layer.split()[:2]
     found = published(settings["task"], name, settings["options"].get("variant"))
-    momentum = layer.split()[1:2]
     named = [p for p in found if momentum and p.what.split()[-1:] == momentum]
     return named or [p for p in found if p.units == setup["units"]] or found
-
-
-def layer_class(results, layer):
-    """Return the class of a layer, whose name in the comparison may say more.
-
-    A layer with the rule Identity counts as that of Keras, whose equations it has.
-    """
-    setup = of_layer(results["runs"], layer)[0]["setup"]
-    name = setup["class"]
-    if setup["arguments"].get("rule") == {"class": "Identity"}:
-        return IDENTICAL.get(name, name)
-    return name
 
 
 def cell(result):

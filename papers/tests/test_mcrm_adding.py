@@ -9,7 +9,7 @@ from test_experiments import assert_same_learning, told_epoch
 
 from keras_momentum_rnn import rules
 from papers import mcrm_adding
-from papers.experiments import comparison, report, training
+from papers.experiments import comparison, training
 from papers.same_sooner import RULE_LAYERS
 
 
@@ -32,16 +32,6 @@ def test_layers_train_as_the_paper_says():
     assert -(-len(found.task.train) // 32) == 1563
     # The report says whether the paper's best is.
     assert ("MCRM",) in [claim.better for claim in found.claims]
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"), [("Identity", "LSTM"), ("HeavyBall", "RuleLSTM"), (None, "RuleLSTM")]
-)
-def test_a_layer_without_a_rule_stands_beside_the_papers_plain_one(rule, expected):
-    arguments = {"rule": {"class": rule}} if rule else {}
-    setup = {"class": "RuleLSTM", "arguments": arguments}
-    results = {"runs": [{"layer": "mine", "setup": setup}]}
-    assert report.layer_class(results, "mine") == expected
 
 
 @pytest.mark.slow

@@ -76,6 +76,8 @@ def test_a_report_is_written_again_from_its_results(results, tmp_path):
     assert len(rows_of(text)) >= 4 and "An older text" not in text
     # The paper's number of this size alone, and the verdict by the rule of all reports.
     assert "| 0.9375 ± 0.0025 (128 units) |" in text and "0.9505" not in text
+    (control,) = [line for line in text.splitlines() if line.startswith("| LSTM-x2.5 | 128")]
+    assert "units)" not in control  # the papers have no such row
     assert "**It holds so far**: yes for AdamLSTM; not run: MomentumLSTM" in text
     assert {path.name for path in tmp_path.iterdir()} == {
         "results.json",
