@@ -58,6 +58,10 @@ def paper_hyperparameters(task, options, layer):
         return {}
     rule = getattr(available_layers()[layer], "rule_class", None)
     names = {*getattr(rule, "hyperparameters", ()), "formulation"}
+    if layer == "SRLSTM":
+        # The released form subtracts the bias inside the rule: only the second one can open
+        # the forget gate.
+        names.add("use_recurrent_bias")
     smallest = min(rows, key=lambda row: row.units)
     return {name: value for name, value in smallest.arguments.items() if name in names}
 
