@@ -75,10 +75,24 @@ def read_results(path, default=None):
     return value
 
 
+# What tells of a run and decides none of its numbers: it may be worded better later.
+WORDS = ("source", "chance_means", "deviations from the paper", "updates in the paper")
+
+
 def differences(stored, given):
     """Return lines that name the differences between two dicts of settings, if any."""
+    stored, given = without_words(stored), without_words(given)
     return [
         f"\n  {name}: {stored.get(name)!r} there, {given.get(name)!r} now"
         for name in {**stored, **given}
         if stored.get(name) != given.get(name)
     ]
+
+
+def without_words(settings):
+    """Return a dict of settings, and those in it, without `WORDS`."""
+    return {
+        name: without_words(value) if isinstance(value, dict) else value
+        for name, value in settings.items()
+        if name not in WORDS
+    }

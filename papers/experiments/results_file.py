@@ -94,7 +94,7 @@ class ResultsFile:
                 f"{self.path} holds runs with other settings; remove it or choose another "
                 f"output:{''.join(dict.fromkeys(different))}"
             )
-        return content
+        return {**content, "settings": self.settings}  # the same, perhaps in better words
 
     def write(self, *runs, **entries):
         """Add runs, and entries that the file lacks, to what it holds by now."""

@@ -61,7 +61,7 @@ def lstm_recipe(row, numbers, training):
         "the text" if task in PIXELS else "the text, which names clipping for pixels alone"
     )
     if task == "timit":
-        follows = "the text: no clipping (the code for TIMIT clips at 1)"
+        follows = "the text: no clipping"
     elif task == "words":
         follows = (
             "the text; clipping and weight decay are those of its baseline, Merity et al. "
@@ -69,9 +69,13 @@ def lstm_recipe(row, numbers, training):
         )
     elif generated:
         follows += "; an epoch of Table 6 is read as one update, since sequences are generated"
+        if task == "copying":
+            follows += "; RMSprop's decay is 0.9, which the text gives for pixels"
     follows += forget_gate(task, name)
-    if name == "SRLSTM":
-        follows += "; the released form of the restart, with which the tables were made"
+    if name == "SRLSTM" and task != "words":
+        follows += "; the form of the restart of the code for MNIST and TIMIT"
+        if generated:
+            follows += ", since there is none for this task"
         numbers = {**numbers, "formulation": "released"}
     elif name in ("AdamLSTM", "RMSPropLSTM"):
         follows += "; the code's epsilon, 1e-16 (text: 1e-8)"
@@ -187,8 +191,8 @@ def nested_options(task):
 def nested_follows(task, name):
     follows = (
         "Table 2, and the code for batch size and epochs; weights start as Keras starts them, "
-        "and every sequence of a generated task at zero, where the code goes on with the "
-        "states of the batch before"
+        "and every sequence of a generated task at zero, where in the code RNN, GRU and LSTM "
+        "go on with the states of the batch before"
     )
     if task == "mnist":
         follows += (

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 import pytest
 
-from papers import tasks
+from papers import files, tasks
 from papers.experiments import training
 from papers.experiments.comparison import SCHEMA
 from papers.experiments.constant import constant_scores
@@ -226,6 +226,21 @@ def test_other_settings_are_refused(output):
     assert "'validation': 24, 'test': 24} there, {'train': 48, 'validation': 48," in message
     assert "units: 3 there, 5 now" in message and "epochs:" not in message
     assert (output / "results.json").read_bytes() == before
+
+
+def test_better_words_and_a_mended_number_of_the_paper_lose_no_run(output):
+    path = output / "results.json"
+    before = json.loads(path.read_text())
+    older = json.loads(path.read_text())
+    older["settings"]["chance_means"] = "as we said before"
+    older["settings"]["budget"] |= {"updates in the paper": 1}
+    for run in older["runs"]:
+        run["setup"]["source"] = "as we said before"
+    path.write_text(json.dumps(older))
+    after = main([*COMMAND, f"--output={output}"])
+    assert after["settings"] == before["settings"]
+    assert [run["curve"] for run in after["runs"]] == [run["curve"] for run in before["runs"]]
+    assert files.differences({"budget": {"name": "a"}}, {"budget": {"name": "b"}})
 
 
 def test_a_run_that_diverges_ends_and_is_told(tmp_path):
