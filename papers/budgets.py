@@ -1,7 +1,7 @@
 """How much is trained: a small budget for every task, and the papers' own."""
 
 from keras_momentum_rnn.layers.registry import available_layers
-from papers.tasks.recipe_tables import pytorch_optimizers
+from papers.tasks.recipe_tables import pytorch_rmsprop
 from papers.tasks.recipes import RECIPES, Recipe, recipe
 
 # Tasks that no paper has, and the task whose hyperparameters they take.
@@ -19,7 +19,7 @@ def small_budget(task, optimizer, units, batch_size, epochs, **options):
         units=units,
         arguments={},
         optimizer_name=optimizer,
-        optimizer_arguments={"RMSprop": pytorch_optimizers(rho=0.9)["RMSprop"]},
+        optimizer_arguments={"RMSprop": pytorch_rmsprop(rho=0.9)},
         learning_rate=2e-3,
         clipnorm=1.0,
         batch_size=batch_size,

@@ -27,7 +27,7 @@ from papers.command_line import documented_parser, new_folder, positive
 from papers.diagnostic_plots import plot_gradient_norms
 from papers.experiments import progress_bar
 from papers.presentation import markdown_table
-from papers.tasks.recipe_tables import pytorch_optimizers
+from papers.tasks.recipe_tables import pytorch_rmsprop
 
 BATCH_SIZE = 64
 MEASURED = 128
@@ -85,8 +85,7 @@ def new_model(options, name):
         if weight.name == "recurrent_kernel":
             weight.assign(options.recurrent_scale * weight)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    rmsprop = pytorch_optimizers(rho=0.9)["RMSprop"]
-    optimizer = keras.optimizers.RMSprop(1e-3, global_clipnorm=1.0, **rmsprop)
+    optimizer = keras.optimizers.RMSprop(1e-3, global_clipnorm=1.0, **pytorch_rmsprop(rho=0.9))
     model.compile(optimizer, loss, metrics=["accuracy"])
     return model
 

@@ -28,7 +28,7 @@ from papers.command_line import documented_parser, folder, new_folder, positive,
 from papers.diagnostic_plots import plot_time_scales
 from papers.experiments import Comparison, compare
 from papers.presentation import markdown_table
-from papers.tasks.recipe_tables import pytorch_optimizers
+from papers.tasks.recipe_tables import pytorch_rmsprop
 
 # A run has learned to add where the squared error on validation is no more.
 LEARNED = 0.01
@@ -180,7 +180,7 @@ def comparison(options, command):
         units=32,
         arguments={},
         optimizer_name=budget.optimizer,
-        optimizer_arguments={"RMSprop": pytorch_optimizers(rho=0.9)["RMSprop"]},
+        optimizer_arguments={"RMSprop": pytorch_rmsprop(rho=0.9)},
         learning_rate=2e-3,
         clipnorm=1.0,
         batch_size=budget.batch_size,

@@ -15,18 +15,23 @@ PIXELS = ("mnist", "pmnist")
 RULE_NUMBERS = ("restart_period", "momentum", "step_size", "beta")
 
 
-def pytorch_optimizers(rho):
-    """Return the arguments with which Keras's optimizers step as PyTorch's, the papers' own.
+def pytorch_rmsprop(rho):
+    """Return the arguments with which Keras's RMSprop steps as PyTorch's, the papers' own.
 
-    To the root of its mean square PyTorch's RMSprop adds 1e-8. Keras's adds its epsilon below
-    the root, 1e-7 if left alone: where gradients are far below 1e-3.5, the root of that, it
-    hardly steps. Input weights of AdamLSTM, RMSPropLSTM and SRLSTM have such gradients. At
-    1e-16 its steps are PyTorch's, at most 1.41 times as long.
+    To the root of its mean square PyTorch's adds 1e-8. Keras's adds its epsilon below the
+    root, 1e-7 if left alone: where gradients are far below 1e-3.5, the root of that, it hardly
+    steps. Input weights of AdamLSTM, RMSPropLSTM and SRLSTM have such gradients. At 1e-16 its
+    steps are PyTorch's, at most 1.41 times as long.
 
     Args:
-        rho: float, the decay of RMSprop's mean.
+        rho: float, the decay of the mean.
     """
-    return {"RMSprop": {"rho": rho, "epsilon": 1e-16}, "Adam": {"epsilon": 1e-8}}
+    return {"rho": rho, "epsilon": 1e-16}
+
+
+PYTORCH_ADAM = {"epsilon": 1e-8}
+# With PyTorch's own decay.
+PYTORCH_OPTIMIZERS = {"RMSprop": pytorch_rmsprop(rho=0.99), "Adam": PYTORCH_ADAM}
 
 
 def recipes_of_nguyen():
@@ -88,7 +93,11 @@ def lstm_recipe(row, numbers, training):
             **initial_weights(task, name),
             "return_sequences": task in SEQUENCES,
         },
-        optimizer_arguments={**pytorch_optimizers(0.9), "SGD": {"weight_decay": 1.2e-6}},
+        optimizer_arguments={
+            "RMSprop": pytorch_rmsprop(rho=0.9),
+            "Adam": PYTORCH_ADAM,
+            "SGD": {"weight_decay": 1.2e-6},
+        },
         updates_per_epoch=1 if generated else None,
         follows=follows,
     )
@@ -160,7 +169,7 @@ def dtriv_recipe(row, numbers, training):
     return Recipe(
         **common(row, training),
         arguments=arguments,
-        optimizer_arguments=pytorch_optimizers(0.99),
+        optimizer_arguments=PYTORCH_OPTIMIZERS,
         recurrent_optimizer_name="RMSprop",
         recurrent_learning_rate=recurrent_rate,
         follows="the text; RMSprop's decay, which it leaves out, is the code's, 0.99",
@@ -175,7 +184,7 @@ def nested_recipes():
             **row,
             options=nested_options(task),
             arguments={"return_sequences": task in SEQUENCES},
-            optimizer_arguments=pytorch_optimizers(0.99),
+            optimizer_arguments=PYTORCH_OPTIMIZERS,
             source="Mohamed and Claudel (2018), Table 2",
             follows=nested_follows(task, name),
         )
