@@ -212,6 +212,8 @@ def nested_follows(task, name):
         follows += "; the code builds 300 units, so Table 1's loss may not be that of 85"
     if task == "copying":
         follows += "; 313 updates an epoch, as the code runs (its option says 100)"
+    if task == "characters":
+        follows += "; windows of 100 characters, where the code has 400, each 320 after the last"
     if (task, name) == ("characters", "LSTM"):
         follows += "; 1450 units would have as many parameters as the other layers"
     if task in ("words", "characters"):
