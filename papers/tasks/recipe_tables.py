@@ -213,7 +213,7 @@ def nested_follows(task, name):
     if task == "copying":
         follows += "; 313 updates an epoch, as the code runs (its option says 100)"
     if task == "characters":
-        follows += "; windows of 100 characters, where the code has 400, each 320 after the last"
+        follows += "; windows of 100 characters, where those of the code, 400, advance by 320"
     if (task, name) == ("characters", "LSTM"):
         follows += "; 1450 units would have as many parameters as the other layers"
     if task in ("words", "characters"):
