@@ -75,13 +75,15 @@ def read_results(path, default=None):
     return value
 
 
-# What tells of a run and decides none of its numbers: it may be worded better later.
-WORDS = ("source", "chance_means", "deviations from the paper", "updates in the paper")
+# Entries that only describe a run, or say where its data lies. A run resumes if they change.
+DESCRIPTIONS = (
+    "source", "chance_means", "deviations from the paper", "updates in the paper", "data_dir",
+)  # fmt: skip
 
 
 def differences(stored, given):
     """Return lines that name the differences between two dicts of settings, if any."""
-    stored, given = without_words(stored), without_words(given)
+    stored, given = without_descriptions(stored), without_descriptions(given)
     return [
         f"\n  {name}: {stored.get(name)!r} there, {given.get(name)!r} now"
         for name in {**stored, **given}
@@ -89,10 +91,10 @@ def differences(stored, given):
     ]
 
 
-def without_words(settings):
-    """Return a dict of settings, and those in it, without `WORDS`."""
+def without_descriptions(settings):
+    """Return a dict of settings, and those in it, without `DESCRIPTIONS`."""
     return {
-        name: without_words(value) if isinstance(value, dict) else value
+        name: without_descriptions(value) if isinstance(value, dict) else value
         for name, value in settings.items()
-        if name not in WORDS
+        if name not in DESCRIPTIONS
     }

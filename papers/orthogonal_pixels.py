@@ -17,7 +17,7 @@ from papers import tasks
 from papers.budgets import SMALL
 from papers.command_line import comparison_parser, run_example
 from papers.experiments import Comparison, compare
-from papers.tasks.recipe_tables import PYTORCH_OPTIMIZERS
+from papers.tasks.recipe_tables import pytorch_rmsprop
 
 UNITS = {"LSTM": 32, "DTRIV": 86, "MomentumDTRIV": 86}
 OF_S = {"recurrent_lr_multiplier": 0.3, "rebase_every": None}
@@ -52,7 +52,7 @@ def setup(name, epochs):
         layer_name=name,
         units=UNITS[name],
         arguments={} if name == "LSTM" else OF_S,
-        optimizer_arguments=PYTORCH_OPTIMIZERS,
+        optimizer_arguments={"RMSprop": pytorch_rmsprop(rho=0.99)},
         epochs=epochs,
     )
 

@@ -74,7 +74,7 @@ def share_of_paper(results):
         trained = min(len(run["curve"]) * updates_of_an_epoch(results, run), updates)
         if run["layer"] in rows and run["seed"] < seeds:
             done += trained
-            whole += run["diverged"] or trained == updates
+            whole += run["diverged"] or len(run["curve"]) >= run["setup"]["epochs"]
         else:
             further += trained
     total = len(rows) * seeds * updates
@@ -152,15 +152,16 @@ def progress_text(row):
 
 
 def of_the_papers(results, layer):
-    """Return what the papers report for a layer: its name begins with that of the paper's.
+    """Return the papers' numbers for the layer that is the first word of a row's name.
 
-    Of several numbers those of its size, or by the momentum that it is named after.
+    If the name has a momentum, too, those for this momentum; else those of its size, if any.
     """
     settings, setup = results["settings"], of_layer(results["runs"], layer)[0]["setup"]
     name, *momentum = layer.split()[:2]
     found = published(settings["task"], name, settings["options"].get("variant"))
-    named = [p for p in found if momentum and p.what.split()[-1:] == momentum]
-    return named or [p for p in found if p.units == setup["units"]] or found
+    if momentum:
+        return [p for p in found if p.what.split()[-1:] == momentum]
+    return [p for p in found if p.units == setup["units"]] or found
 
 
 def cell(result):

@@ -16,22 +16,17 @@ RULE_NUMBERS = ("restart_period", "momentum", "step_size", "beta")
 
 
 def pytorch_rmsprop(rho):
-    """Return the arguments with which Keras's RMSprop steps as PyTorch's, the papers' own.
+    """Return arguments that make Keras's RMSprop step as PyTorch's, with which the papers ran.
 
-    To the root of its mean square PyTorch's adds 1e-8. Keras's adds its epsilon below the
-    root, 1e-7 if left alone: where gradients are far below 1e-3.5, the root of that, it hardly
-    steps. Input weights of AdamLSTM, RMSPropLSTM and SRLSTM have such gradients. At 1e-16 its
-    steps are PyTorch's, at most 1.41 times as long.
+    PyTorch adds 1e-8 to the root of the mean square. Keras adds epsilon below the root, by
+    default 1e-7: it hardly moves weights whose gradients stay far below 3e-4, the root of
+    that. Input weights of AdamLSTM, RMSPropLSTM and SRLSTM have such gradients. At 1e-16 its
+    steps are at most 1.41 times as long as PyTorch's.
 
     Args:
         rho: float, the decay of the mean.
     """
     return {"rho": rho, "epsilon": 1e-16}
-
-
-PYTORCH_ADAM = {"epsilon": 1e-8}
-# With PyTorch's own decay.
-PYTORCH_OPTIMIZERS = {"RMSprop": pytorch_rmsprop(rho=0.99), "Adam": PYTORCH_ADAM}
 
 
 def recipes_of_nguyen():
@@ -95,7 +90,6 @@ def lstm_recipe(row, numbers, training):
         },
         optimizer_arguments={
             "RMSprop": pytorch_rmsprop(rho=0.9),
-            "Adam": PYTORCH_ADAM,
             "SGD": {"weight_decay": 1.2e-6},
         },
         updates_per_epoch=1 if generated else None,
@@ -169,7 +163,7 @@ def dtriv_recipe(row, numbers, training):
     return Recipe(
         **common(row, training),
         arguments=arguments,
-        optimizer_arguments=PYTORCH_OPTIMIZERS,
+        optimizer_arguments={"RMSprop": pytorch_rmsprop(rho=0.99)},
         recurrent_optimizer_name="RMSprop",
         recurrent_learning_rate=recurrent_rate,
         follows="the text; RMSprop's decay, which it leaves out, is the code's, 0.99",
@@ -184,7 +178,7 @@ def nested_recipes():
             **row,
             options=nested_options(task),
             arguments={"return_sequences": task in SEQUENCES},
-            optimizer_arguments=PYTORCH_OPTIMIZERS,
+            optimizer_arguments={"RMSprop": pytorch_rmsprop(rho=0.99)},
             source="Mohamed and Claudel (2018), Table 2",
             follows=nested_follows(task, name),
         )

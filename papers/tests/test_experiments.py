@@ -234,6 +234,7 @@ def test_better_words_and_a_mended_number_of_the_paper_lose_no_run(output):
     older = json.loads(path.read_text())
     older["settings"]["chance_means"] = "as we said before"
     older["settings"]["budget"] |= {"updates in the paper": 1}
+    older["settings"]["options"]["data_dir"] = "elsewhere"
     for run in older["runs"]:
         run["setup"]["source"] = "as we said before"
     path.write_text(json.dumps(older))

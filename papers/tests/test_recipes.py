@@ -226,6 +226,12 @@ def test_the_read_out_of_pixels_starts_as_in_pytorch():
     assert recipe("adding", "LSTM", 128).model_options == {}
 
 
+def test_each_task_has_the_restart_of_its_released_code():
+    forms = {r.task: r.layer.formulation for r in RECIPES if r.layer_name == "SRLSTM"}
+    assert forms.pop("words") == "paper"
+    assert {*forms.values()} == {"released"} and len(forms) == 5
+
+
 @keras.saving.register_keras_serializable("tests")
 class OwnRNN(keras.layers.SimpleRNN):
     pass
