@@ -96,7 +96,7 @@ class SRLSTM(RuleLSTM):
     """LSTM with Nesterov's momentum schedule, restarted every `restart_period` steps.
 
     This is `formulation="paper"`, the text of the paper. `formulation="released"` is the code
-    released with it, which made its tables: momentum on the whole preactivation, recurrent
+    released with it for MNIST and TIMIT: momentum on the whole preactivation, recurrent
     product included,
 
     ```
