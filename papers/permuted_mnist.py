@@ -50,7 +50,7 @@ def main(argv=None):
 
 
 def parse(argv):
-    output, default = "runs/permuted_mnist", list(dict.fromkeys([*LSTMS, *GAINS]))
+    output, default = "runs/permuted_mnist", [*LSTMS, "LSTM-x2.5"]
     parser = comparison_parser(__doc__, ROWS, output, default, epochs=150)
     add = parser.add_argument
     add("--task", choices=["pmnist", "mnist"], default="pmnist", help="the order of the pixels")

@@ -16,7 +16,7 @@ RULE_NUMBERS = ("restart_period", "momentum", "step_size", "beta")
 
 
 def pytorch_rmsprop(rho):
-    """Return arguments that make Keras's RMSprop step as PyTorch's, with which the papers ran.
+    """Return arguments that make Keras's RMSprop step as PyTorch's, of the released code.
 
     PyTorch adds 1e-8 to the root of the mean square. Keras adds epsilon below the root, by
     default 1e-7: it hardly moves weights whose gradients stay far below 3e-4, the root of

@@ -44,8 +44,9 @@ def recipe(
 
     Reference:
         Nguyen et al. (2020), appendix A and Tables 6 to 10; Mohamed and Claudel (2018), Table
-        2; Sutskever et al. (2013), Tables 4 and 5 and section 4.2. RMSprop steps
-        as PyTorch's, with which the tables were made; Keras's Adam adds 1e-7, PyTorch's 1e-8.
+        2; Sutskever et al. (2013), Tables 4 and 5 and section 4.2. RMSprop steps as
+        PyTorch's, with which the tables of the first two were made. Keras's Adam adds 1e-7 to
+        the root of its second moment, PyTorch's 1e-8.
     """
     matching = [
         found

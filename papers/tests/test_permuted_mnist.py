@@ -14,7 +14,7 @@ PERMUTED = {
     "task": "pmnist",
     "budget": {
         "name": "Nguyen et al. (2020), Tables 1, 4 and 11",
-        "updates in the paper": 58_650,
+        "updates in the paper": 70_350,
         "rows in the paper": ["LSTM", "AdamLSTM"],
         "seeds in the paper": 5,
     },
@@ -72,7 +72,7 @@ def test_a_report_is_written_again_from_its_results(results, tmp_path):
     (tmp_path / "report.md").write_text("# The title\n\nAn older text.\n")
     reports.main([str(tmp_path)])
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert text.startswith("# The title\n\nShare of the paper's budget that was run: 0.9%, ")
+    assert text.startswith("# The title\n\nShare of the paper's budget that was run: 0.7%, ")
     assert len(rows_of(text)) >= 4 and "An older text" not in text
     # The paper's number of this size alone, and the verdict by the rule of all reports.
     assert "| 0.9375 ± 0.0025 (128 units) |" in text and "0.9505" not in text
@@ -87,6 +87,23 @@ def test_a_report_is_written_again_from_its_results(results, tmp_path):
         "curves.png",
     }
     assert json.loads((tmp_path / "results.json").read_text()) == results
+
+
+def test_a_run_of_all_epochs_is_whole_with_fewer_updates_than_the_papers(results):
+    """An epoch has 391 updates, the paper's 469."""
+    whole = run("LSTM", 0, [0.5] * 150, [0.5] * 150)
+    short = run("AdamLSTM", 0, [0.5] * 149, [0.5] * 149)
+    text = report.share_of_paper({**results, "runs": [whole, short]})
+    assert f"{391 * 299:,} of {70_350 * 10:,} updates" in text and "1 of 10 runs" in text
+
+
+@pytest.mark.parametrize(
+    "name, values",
+    [("AdamLSTM", [0.9375]), ("AdamLSTM 0.6 1", []), ("LSTM-x2.5", []), ("mine", [])],
+)
+def test_only_the_papers_rows_have_its_numbers(results, name, values):
+    results = {**results, "runs": [run(name, 0, [0.5], [0.5])]}
+    assert [p.value for p in report.of_the_papers(results, name)] == values
 
 
 def test_a_run_that_diverged_at_once_is_told(results):

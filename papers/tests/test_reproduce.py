@@ -43,7 +43,10 @@ def test_every_task_has_a_small_budget():
     numbers = budgets.paper_hyperparameters
     assert numbers("adding", {}, "LSTM") == {}
     assert numbers("digits", {"permute": True}, "AdamLSTM")["beta"] == 0.01
-    assert numbers("speech", {}, "SRLSTM")["step_size"] == 0.1
+    restarted = numbers("speech", {}, "SRLSTM")
+    assert restarted["step_size"] == 0.1
+    # Without it the released form would start the forget gate at -step_size.
+    assert restarted["formulation"] == "released" and restarted["use_recurrent_bias"] is True
 
 
 def test_paper_budget_is_the_recipes():
