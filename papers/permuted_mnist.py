@@ -153,7 +153,7 @@ def curves_picture(results):
     axes.set(xlabel="epoch", ylabel="test accuracy")
     if min(ends.values(), default=0) > 0.5:
         axes.set_ylim(bottom=0.5)  # the questions are about what is above
-    axes.set_title(plots.finding(results, "accuracy", ends))
+    axes.set_title(plots.finding(results, "accuracy", ends), wrap=True)
     colors = plots.styles(list(ends))
     plots.name_lines(axes, [(layer, end, colors[layer][0]) for layer, end in ends.items()])
     return figure

@@ -147,11 +147,21 @@ def finding(results, metric, ends):
         return "No layer is better than a constant output"
     best, *others = ends
     told = f"{best} ends at a test {WORDS.get(metric, metric)} of {ends[best]:.3g}"
+    if not others:
+        return told
     if BASELINE in others:
-        return f"{told}, {BASELINE} at {ends[BASELINE]:.3g}"
-    if best == BASELINE and others:
-        return f"{told}, the next, {others[0]}, at {ends[others[0]]:.3g}"
-    return f"{told}, the last, {others[-1]}, at {ends[others[-1]]:.3g}" if others else told
+        other, named = BASELINE, BASELINE
+    elif best == BASELINE:
+        other, named = others[0], f"the next, {others[0]},"
+    else:
+        other, named = others[-1], f"the last, {others[-1]},"
+    # Rows that take turns may be an epoch apart.
+    epochs = [
+        metric_curves(results["runs"], name, f"test_{metric}").shape[1]
+        for name in (best, other)
+    ]
+    after = [f" after {count} epochs" if len({*epochs}) > 1 else "" for count in epochs]
+    return f"{told}{after[0]}, {named} at {ends[other]:.3g}{after[1]}"
 
 
 def described(results, title):

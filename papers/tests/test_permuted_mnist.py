@@ -67,6 +67,18 @@ def test_the_report_has_both_accuracies_and_how_soon(results):
     assert axes.get_title() == "AdamLSTM ends at a test accuracy of 0.94, LSTM at 0.83"
 
 
+def test_a_title_says_where_its_two_rows_are_epochs_apart(results):
+    runs = [
+        run("LSTM", 0, [0.5, 0.6], [0.5, 0.6]),
+        run("AdamLSTM", 0, [0.5, 0.5, 0.55], [0.5, 0.5, 0.55]),
+    ]
+    axes = permuted_mnist.curves_picture({**results, "runs": runs}).axes[0]
+    assert axes.get_title() == (
+        "LSTM ends at a test accuracy of 0.6 after 2 epochs, the next, AdamLSTM, at 0.55 "
+        "after 3 epochs"
+    )
+
+
 def test_a_report_is_written_again_from_its_results(results, tmp_path):
     (tmp_path / "results.json").write_text(json.dumps(results))
     (tmp_path / "report.md").write_text("# The title\n\nAn older text.\n")
