@@ -215,8 +215,10 @@ test_native.py  torch
     torch     every_shape_equals_the_steps[3-*-ragged]
     torch     every_shape_equals_the_steps[1-*-chunks]
     once      every_shape_equals_the_steps  1/3
-    quick     inference_equals_the_steps[NAGLSTM]
+    quick     inference_equals_the_steps[*-NAGLSTM]
     compiled  inference_equals_the_steps
+    quick     predictions_keep_h_of_the_steps_that_are_wanted[False-NAGLSTM]
+    compiled  predictions_keep_h_of_the_steps_that_are_wanted
     quick     a_batch_of_no_samples[AdamLSTM]
     quick     a_step_size_that_is_a_tensor[False]
 test_native_backends.py

@@ -98,12 +98,34 @@ def test_the_way_back_is_that_of_plain_numpy():
 
 
 @pytest.mark.parametrize("name", ["NAGLSTM", "AdamGRU", "MCRM"])
-def test_inference_equals_the_steps(name, monkeypatch):
+@pytest.mark.parametrize("sequences", [True, False])
+def test_inference_equals_the_steps(name, sequences, monkeypatch):
     """It keeps nothing for a way back, and has gradients all the same."""
     monkeypatch.setattr(runtime, "SMALL", 0)
-    layers = pair_of(name, (3, 9, 5))
+    layers = pair_of(name, (3, 9, 5), return_sequences=sequences)
     assert layers[0].plan(training=False).path == "native"
     compare(layers, (3, 9, 5), MASKS["holes"](3, 9), 1e-4, training=False)
+
+
+@pytest.mark.parametrize("name", ["NAGLSTM", "MCRM"])
+@pytest.mark.parametrize("sequences", [True, False])
+def test_predictions_keep_h_of_the_steps_that_are_wanted(name, sequences, monkeypatch):
+    monkeypatch.setattr(runtime, "SMALL", 0)
+    infer, shapes = kernel.infer, []
+
+    def watched(*given):
+        shapes.append(given[-1].shape)
+        return infer(*given)
+
+    monkeypatch.setattr(kernel, "infer", watched)
+    layers = pair_of(name, (3, 9, 5), return_sequences=sequences, return_state=False)
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    x[~MASKS["holes"](3, 9)] = 0
+    inputs = keras.Input((9, 5))
+    masked = keras.layers.Masking()(inputs)
+    fast, exact = (keras.Model(inputs, layer(masked)).predict(x, verbose=0) for layer in layers)
+    assert_close(fast, exact, 1e-5)
+    assert shapes == [(3, 9 if sequences else 1, 4)]
 
 
 @pytest.mark.parametrize("name", ["AdamLSTM", "NestedLSTM"])

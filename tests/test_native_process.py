@@ -197,7 +197,7 @@ def test_what_a_call_keeps_lives_no_longer_than_it_is_needed(monkeypatch):
     assert len(runtime._free) == held + 4  # c, gates, v and m, though the loss lives
     kept, forward = [], kernel.forward
 
-    def noted(*arguments, keeps, **options):
+    def noted(*arguments, keeps=True, **options):
         kept.append(keeps)
         return forward(*arguments, keeps=keeps, **options)
 

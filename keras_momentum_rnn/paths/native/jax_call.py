@@ -18,7 +18,7 @@ PREFIX = "keras_momentum_rnn.native"
 
 
 def run_cell(problem, x, weights, states):
-    """Return h at all times and the final states, for `run.run_native`."""
+    """Return h, at all times or the last one, and the final states, for `run.run_native`."""
     present = [w is not None for w in weights]
     # A missing bias is as wide as the matrix before it.
     weights = [
@@ -52,7 +52,11 @@ def run_cell(problem, x, weights, states):
     if not problem.training:
         flat, structure = jax.tree.flatten((constants, inputs))
         outputs, *finals = inference.bind(
-            *flat, structure=structure, equation=equation, run_steps=run_steps
+            *flat,
+            structure=structure,
+            equation=equation,
+            run_steps=run_steps,
+            all_outputs=problem.all_outputs,
         )
         return outputs, finals
     (outputs, finals), _ = native_cell(equation, run_steps, constants, inputs)
@@ -131,29 +135,29 @@ inference.multiple_results = True
 
 
 @inference.def_impl
-def by_kernel(*flat, structure, equation, run_steps):
+def by_kernel(*flat, structure, equation, run_steps, all_outputs):
     (*arrays, _), inputs = jax.tree.unflatten(structure, flat)
-    shapes = [result.shape for result in results_of(inputs, equation)]
+    shapes = [result.shape for result in results_of(inputs, equation, all_outputs)]
     return call("inference", equation, shapes, *arrays, *inputs)
 
 
-def by_steps(*flat, structure, equation, run_steps):
+def by_steps(*flat, structure, equation, run_steps, all_outputs):
     constants, inputs = jax.tree.unflatten(structure, flat)
     outputs, finals = run_steps(constants, *inputs)
     return [outputs, *finals]
 
 
-def results_of(inputs, equation):
-    """Return the shapes and dtypes of h at all times and of the final states."""
+def results_of(inputs, equation, all_outputs):
+    """Return the shapes and dtypes of h and of the final states."""
     x, _, states = equation.divided(inputs)
-    shapes = [(*x.shape[:2], states[0].shape[-1]), *(s.shape for s in states)]
+    shapes = [equation.outputs_shape(x, states, all_outputs), *(s.shape for s in states)]
     return [jax.core.ShapedArray(shape, jnp.float32) for shape in shapes]
 
 
 @inference.def_abstract_eval
-def abstract_results(*flat, structure, equation, run_steps):
+def abstract_results(*flat, structure, equation, run_steps, all_outputs):
     _, inputs = jax.tree.unflatten(structure, flat)
-    return results_of(inputs, equation)
+    return results_of(inputs, equation, all_outputs)
 
 
 def tangents_of_steps(flat, tangents, **options):
@@ -184,7 +188,7 @@ mlir.register_lowering(inference, lowered, platform="cpu")
 
 
 def inference_on_arrays(numbers, mu, dropout, mask, *others):
-    # The inputs; h at all times and the final states, to write.
+    # The inputs; h, at all times or the last one, and the final states, to write.
     equation = kernel.Equation.of_numbers(numbers).with_arrays(mu, dropout)
     x, weights, others = equation.divided(others)
     count = len(others) // 2

@@ -158,6 +158,10 @@ class Equation:
         slots = "vm" if both else "m" if self.kind == "scaled" else "v"
         return slots[: count - self.recurrence.own_states]
 
+    def outputs_shape(self, x, states, all_outputs):
+        """Return the shape of h at all times, or of the last one."""
+        return x.shape[0], x.shape[1] if all_outputs else 1, states[0].shape[-1]
+
     def numbers(self, time):
         row = self.mu.shape[1] if len(self.mu) > 1 else 0
         mu = np.full(time, self.mu[0, 0]) if self.mu.size == 1 else flat(self.mu)
@@ -177,6 +181,7 @@ class Equation:
             inner=recurrence.inner * padded,
             kept=recurrence.kept * padded,
             every=max(1, CHUNK // (SAMPLES[KINDS[self.kind]] * wide)),
+            outputs=time,
             driven=driven,
             drops=self.dropout is not None,
         )  # fmt: skip
@@ -284,6 +289,7 @@ def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
         outputs, *shapes = equation.kept_shapes(batch, time, units, keeps)
         kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
     kept = Kept(*kept)
+    shape = shape._replace(outputs=kept.h.shape[1])
     padded = padded_states(list(map(schedule.sorted, states)), equation, shape)
     if shape.memories:
         kept.c[0] = padded.c
@@ -315,9 +321,12 @@ def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
 
 
 def infer(equation, x, weights, states, mask, outputs):
-    """Run a cell, write h at all times to `outputs`, and return the final states."""
-    batch, time, units = outputs.shape
-    _, *shapes = equation.kept_shapes(batch, time, units, keeps=False)
+    """Run a cell, and return the final states.
+
+    outputs: float32 array `(batch, time, units)` to which h at all times is written, or
+        `(batch, 1, units)` for the last one.
+    """
+    _, *shapes = equation.kept_shapes(*x.shape[:2], outputs.shape[2], keeps=False)
     kept = [outputs, *map(workspace, shapes)]
     return forward(equation, x, weights, states, mask, kept, keeps=False)[0]
 

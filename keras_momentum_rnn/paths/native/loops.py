@@ -97,8 +97,9 @@ def forward(arrays, keeps, shape, first, rows):
                 )  # fmt: skip
             elif cell == LSTM:
                 copy(kept.c, c_new, kept.c, c, padded)
-            output = (order[sample] * shape.time + t) * shape.units
-            copy_ragged(kept.h, output, h_all, h, shape.units)
+            # Where the last h is enough, each step writes over the one before.
+            output = order[sample] * shape.outputs + min(t, shape.outputs - 1)
+            copy_ragged(kept.h, output * shape.units, h_all, h, shape.units)
 
 
 @njit(nogil=True, cache=True)

@@ -218,8 +218,8 @@ def forward(arrays, keeps, shape, first, rows):
                     kept.c, new, padded,
                 )  # fmt: skip
                 output_row(kept.gates, at, kept.c, new, states.h, h, padded)
-            output = (order[sample] * shape.time + t) * units
-            copy_ragged(kept.h, output, states.h, h, units)
+            output = order[sample] * shape.outputs + min(t, shape.outputs - 1)
+            copy_ragged(kept.h, output * units, states.h, h, units)
 
 
 class NestedScratch(NamedTuple):

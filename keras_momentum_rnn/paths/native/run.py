@@ -29,6 +29,7 @@ class Problem:
         counters: list of a counting rule's counter at the first step.
         mask: bool tensor `(batch, time)` or None. Where it is False every state is held.
         training: bool; where it is False, nothing is kept for a way back.
+        all_outputs: bool; False where only the last h is wanted, and no way back.
     """
 
     cell: object
@@ -38,12 +39,13 @@ class Problem:
     counters: list
     mask: object
     training: bool
+    all_outputs: bool
 
     def run_steps(self, *inputs):
         """Run the cell's own steps: operations that every derivative and transform knows.
 
-        Return h at all times and the final states. Where W has no rows, x is u. Where the
-        rule was filtered before, x is the drive and the states are the cell's own.
+        Return h, at all times or the last one, and the final states. Where W has no rows, x is
+        u. Where the rule was filtered before, x is the drive and the states are the cell's own.
         """
         x, (W, b, *weights), states = self.equation.divided(inputs)
         with self.cell.recurrent_masks_given(self.dropout):
@@ -54,8 +56,9 @@ class Problem:
         u = x @ W if W.shape[0] else x
         if b is not None:
             u = u + b
-        outputs, finals = scan_steps(step, u, [*states, *self.counters], mask=self.mask)
-        return outputs, finals[: len(states)]
+        states = [*states, *self.counters]
+        outputs, finals = scan_steps(step, u, states, self.mask, all_outputs=self.all_outputs)
+        return outputs, finals[: len(finals) - len(self.counters)]
 
 
 def run_native(cell, sequence, plan):
@@ -89,7 +92,8 @@ def run_native(cell, sequence, plan):
         states = [*own, v]
     equation, mu = equation_and_mu(cell, x, counters, mask)
     dropout = recurrent_masks(cell, training)
-    problem = Problem(cell, equation, mu, dropout, counters, mask, training)
+    all_outputs = training or sequence.all_outputs
+    problem = Problem(cell, equation, mu, dropout, counters, mask, training, all_outputs)
     outputs, finals = run_cell(problem, x, weights, states)
     if counters:
         steps = (

@@ -11,7 +11,7 @@ KEPT = len(kernel.Kept._fields)
 
 
 def run_cell(problem, x, weights, states):
-    """Return h at all times and the final states, for `run.run_native`."""
+    """Return h, at all times or the last one, and the final states, for `run.run_native`."""
     cell = Cell(problem, x, weights, states)
     run = tf.custom_gradient(cell.train if problem.training else cell.infer)
     given = [tf.convert_to_tensor(w) for w in weights if w is not None]
@@ -22,17 +22,20 @@ def run_cell(problem, x, weights, states):
 class Cell:
     """A call of a cell: on tensors, and on the arrays that TensorFlow makes of them.
 
-    `inputs` are always x, the weights that there are, and the states; `results` are h at all
-    times and the final states.
+    `inputs` are always x, the weights that there are, and the states; `results` are h, at all
+    times or the last one, and the final states.
     """
 
     def __init__(self, problem, x, weights, states):
         self.problem, self.equation = problem, problem.equation
         self.present = [w is not None for w in weights]
         self.count = 1 + sum(self.present) + len(states)
-        self.shapes = [(*x.shape[:2], states[0].shape[-1]), *(s.shape for s in states)]
+        self.shapes = [self.outputs_shape(x, states), *(s.shape for s in states)]
         self.mask = tf.zeros((0,), "bool") if problem.mask is None else problem.mask
         self.dropout = tf.zeros((0,)) if problem.dropout is None else problem.dropout
+
+    def outputs_shape(self, x, states):
+        return self.equation.outputs_shape(x, states, self.problem.all_outputs)
 
     # On arrays
 
@@ -44,7 +47,7 @@ class Cell:
 
     def infer_arrays(self, mu, mask, *inputs):
         x, weights, states = self.unpacked(inputs)
-        outputs = aligned((*x.shape[:2], states[0].shape[1]))
+        outputs = aligned(self.outputs_shape(x, states))
         now = self.equation.with_arrays(mu, None)
         finals = kernel.infer(now, x, weights, states, mask, outputs)
         return [outputs, *map(np.ascontiguousarray, finals)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Optional
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +14,7 @@ KEPT = len(kernel.Kept._fields)
 
 
 def run_cell(problem, x, weights, states):
-    """Return h at all times and the final states, for `run.run_native`."""
+    """Return h, at all times or the last one, and the final states, for `run.run_native`."""
     if torch.compiler.is_compiling():
         # A missing bias is as wide as the matrix before it.
         weights = [
@@ -29,21 +30,20 @@ def run_cell(problem, x, weights, states):
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
         outputs, *finals = NativeCell.apply(problem, *inputs)
         return outputs, finals
-    _, _, outputs, finals = forward(problem, inputs, keeps=False)
-    return outputs, finals
+    shape = problem.equation.outputs_shape(x, states, problem.all_outputs)
+    outputs = np.empty(shape, np.float32)
+    finals = kernel.infer(*on_arrays(problem, inputs), outputs)
+    return torch.from_numpy(outputs), list(map(torch.from_numpy, finals))
 
 
 def array(tensor):
     return tensor.detach().numpy() if torch.is_tensor(tensor) else tensor
 
 
-def forward(problem, inputs, keeps):
-    """Return the `Equation`, `Kept`, h at all times and the final states, all of tensors."""
+def on_arrays(problem, inputs):
+    """Return what `kernel.forward` takes: the `Equation`, x, weights, states and the mask."""
     equation = problem.equation.with_arrays(array(problem.mu), array(problem.dropout))
-    arrays = equation.divided(list(map(array, inputs)))
-    finals, kept = kernel.forward(equation, *arrays, array(problem.mask), keeps=keeps)
-    kept, finals = ([torch.from_numpy(a) for a in arrays] for arrays in (kept, finals))
-    return equation, kept, kept[0], finals
+    return equation, *equation.divided(list(map(array, inputs))), array(problem.mask)
 
 
 class NativeCell(torch.autograd.Function):
@@ -51,11 +51,13 @@ class NativeCell(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, problem, *inputs):
-        ctx.equation, kept, outputs, finals = forward(problem, inputs, keeps=True)
-        ctx.problem, ctx.mask = problem, array(problem.mask)
+        ctx.equation, *_, ctx.mask = arrays = on_arrays(problem, inputs)
+        results = finals, kept = kernel.forward(*arrays)
+        ctx.problem = problem
+        finals, kept = ([torch.from_numpy(a) for a in arrays] for arrays in results)
         ctx.save_for_backward(*kept, *inputs)
         ctx.set_materialize_grads(False)
-        return outputs, *finals
+        return kept[0], *finals
 
     @staticmethod
     def backward(ctx, *d_results):
