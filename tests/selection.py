@@ -232,7 +232,7 @@ test_native_compiling.py  torch
     once      the_tile_of_other_processors
     quick     without_it_everything_is_as_before
 test_native_process.py
-    slow      ten_thousand_calls_keep_no_memory
+    slow      calls_keep_no_memory
 test_needs.py  torch
 test_new_cell.py  compiled
     quick     it_equals_its_equations[Adam-dead_row]
