@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from matplotlib.figure import Figure
 
-from papers.experiments.summary import mean_and_spread, of_layer
+from papers.experiments.summary import mean_and_spread
 
 
 def ablation_setups(recipe, momenta, step_sizes):
@@ -22,11 +22,11 @@ def ablation_setups(recipe, momenta, step_sizes):
 
 def heat_map(results):
     """Return the section of a report on an ablation, and its picture."""
-    metric, runs = results["settings"]["metric"], results["runs"]
-    scores = {}
+    metric, scores = results["settings"]["metric"], {}
     for row in results["summary"]:
-        arguments = of_layer(runs, row["layer"])[0]["setup"]["arguments"]
-        scores[arguments["momentum"], arguments["step_size"]] = row["test"]
+        layer, *pair = row["layer"].split()
+        if pair:  # not a row of a comparison before it
+            name, scores[tuple(map(float, pair))] = layer, row["test"]
     ended = [score for score in scores.values() if score is not None]
     end, finding = "All diverged.", "every pair diverged"
     if ended:
@@ -39,7 +39,7 @@ def heat_map(results):
             f"momentum {momentum:g} and step size {step_size:g}"
             for momentum, step_size in pairs
         )
-    title = f"{runs[0]['setup']['class']} on {results['settings']['task']}:\n{finding}"
+    title = f"{name} on {results['settings']['task']}:\n{finding}"
     text = (
         "## Momentum and step size\n\nAs in Figure 7 of Nguyen et al. (2020): "
         f"heat_map.png. {end}"

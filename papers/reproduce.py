@@ -57,7 +57,8 @@ def parse(argv):
     add("--epochs", type=positive(int), help="in place of the budget's")
     add("--learning-rate", type=positive(float), help="in place of the budget's")
     add("--ablation", action="store_true", help="one layer over momentum and step size")
-    add("--output", type=new_folder, help="directory of the results; default: runs/TASK")
+    add("--output", type=new_folder, help="directory of the results; default: runs/TASK, "
+        "runs/TASK_ablation")  # fmt: skip
     options = parser.parse_args(argv)
     fill_in(parser, options)
     return options
@@ -77,7 +78,8 @@ def fill_in(parser, options):
             f"argument --ablation: takes one layer of {takes}. "
             f"Received: {' '.join(options.layers)}"
         )
-    options.output = options.output or new_folder(f"runs/{options.task}")
+    folder = f"runs/{options.task}{'_ablation' if options.ablation else ''}"
+    options.output = options.output or new_folder(folder)
 
 
 def layers_of(options):
