@@ -289,6 +289,10 @@ class _Conversion:
                     f"Layer {old.name!r} has {len(sources)} variables, but {len(targets)} "
                     "where it is rebuilt from its config"
                 )
+            names = [variable.name for variable in sources]
+            if sorted(names) == sorted({v.name for v in targets}):
+                # A quantized layer that is rebuilt makes its variables in another order.
+                targets.sort(key=lambda variable: names.index(variable.name))
             pairs = list(zip(sources, targets))
             if hasattr(old, "save_assets"):
                 with tempfile.TemporaryDirectory() as folder:
@@ -436,7 +440,9 @@ def _options(layer):
     """Return the config of a layer, with the options that Keras leaves out of it."""
     config = layer.get_config()
     config |= {
-        name: getattr(layer.cell, name) for name in UNLISTED if hasattr(layer.cell, name)
+        name: getattr(layer.cell, name)
+        for name in (*UNLISTED, "seed")
+        if hasattr(layer.cell, name)
     }
     if isinstance(layer, (keras.layers.LSTM, keras.layers.GRU)):
         config["use_cudnn"] = layer.use_cudnn

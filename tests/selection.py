@@ -226,6 +226,7 @@ test_native_backends.py
     slow      a_second_derivative_of_a_jax_trace_that_has_ended
     slow      without_the_interface_of_xla_the_numbers_stay
     slow      torch_compiles_a_graph_without_breaks
+    slow      derivatives_of_tensorflow_where_tapes_do_not_record
 test_native_compiling.py  torch
     once      an_update_compiles_what_it_changes
     once      numba_is_imported_by_the_first_run_alone

@@ -74,8 +74,9 @@ def test_models_of_every_structure():
         lambda: layers.LSTM(UNITS, use_cudnn=False, implementation=1, dropout=0.2, seed=3),
         lambda: layers.Bidirectional(layers.GRU(UNITS, zero_output_for_mask=True)),
         lambda: layers.SimpleRNN(UNITS, dtype="mixed_bfloat16"),
+        lambda: layers.SimpleRNN(UNITS, recurrent_dropout=0.4, seed=3),
     ],
-    ids=["LSTM", "bidirectional", "half"],
+    ids=["LSTM", "bidirectional", "half", "seed"],
 )
 def test_a_layer_alone_keeps_its_options(make):
     layer = make()
@@ -85,6 +86,17 @@ def test_a_layer_alone_keeps_its_options(make):
     if isinstance(layer, layers.LSTM):
         for new in (fast, to_keras(fast)):
             assert new.use_cudnn is False and new.cell.implementation == 1
+    if isinstance(layer, layers.SimpleRNN):
+        assert fast.cell.seed == to_keras(fast).cell.seed == layer.cell.seed
+
+
+def test_variables_that_come_in_another_order():
+    """A quantized Dense layer makes its kernel last where it is rebuilt."""
+    inputs = keras.Input((TIME, WIDTH))
+    x = layers.LSTM(UNITS)(layers.Dense(8)(inputs))
+    model = keras.Model(inputs, layers.Dense(8)(x))
+    model.quantize("float8")
+    assert_same(model, accelerate(model), sequences())
 
 
 def test_a_stateful_layer_goes_on_from_its_states():

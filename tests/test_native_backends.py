@@ -258,3 +258,30 @@ def test_torch_compiles_a_graph_without_breaks(name, mask, drops, monkeypatch):
     for one, other in zip(results(compiled), results(layer), strict=True):
         assert_close(array(one), array(other), 1e-6)
     assert len(calls) == 4
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")
+@pytest.mark.transforms
+@pytest.mark.parametrize("name, training", [("AdamGRU", True), ("MomentumLSTM", False)])
+def test_derivatives_of_tensorflow_where_tapes_do_not_record(name, training):
+    """Forward mode, that of a gradient, and a gradient in `stop_recording`."""
+    import tensorflow as tf
+
+    layers, rng = pair_of(name, (3, 4, 5), return_state=False), np.random.default_rng(0)
+    x, tangent = (tf.constant(normal(rng, 3, 4, 5)) for _ in range(2))
+
+    def derivatives(layer):
+        weight = layer.cell.recurrent_kernel.value
+        both = [x, weight], [tangent, tf.ones_like(weight)]
+        with tf.autodiff.ForwardAccumulator(*both) as forward:
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                loss = tf.reduce_sum(layer(x, training=training) ** 2)
+                with tape.stop_recording():
+                    again = tape.gradient(loss, x)
+            gradient = tape.gradient(loss, x)
+        return [forward.jvp(loss), forward.jvp(gradient), again]
+
+    assert layers[0].plan(features=5, training=True).path == "native"
+    for one, other in zip(*map(derivatives, layers)):
+        assert_close(array(one), array(other), 1e-4)

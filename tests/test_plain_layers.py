@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, randomise, results_and_gradients, run
+from keras import ops
 from masks import MASKS
 
 import keras_momentum_rnn as kmr
@@ -166,6 +167,35 @@ def test_calls_that_do_not_fit_are_left_to_keras(ours, theirs, monkeypatch):
         with pytest.raises(Exception):  # noqa: B017
             layers[0](wrong)
     assert not taken
+
+
+@each_class
+def test_a_dropout_rate_of_one_does_as_in_keras(ours, theirs):
+    one, other = pair(ours, theirs, dropout=1.0)
+    x = normal(np.random.default_rng(1), *SHAPE)
+    np.testing.assert_array_equal(*(run(layer, x, training=True)[0] for layer in (one, other)))
+
+
+@lstm
+def test_training_may_be_a_bool_of_numpy(ours, theirs):
+    layer = pair(ours, theirs, dropout=0.4)[0]
+    x = normal(np.random.default_rng(1), *SHAPE)
+    for training in (np.bool_(True), np.bool_(False), ops.convert_to_tensor(True)):
+        layer(x, training=training)
+    assert len(layer._plans) == 2
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@needs_native
+@lstm
+def test_numbers_that_torch_keeps_negated(ours, theirs):
+    import torch
+
+    x = torch.tensor(normal(np.random.default_rng(1), *SHAPE))
+    negated = torch.complex(x, -x).conj().imag
+    assert negated.is_neg()
+    layer = pair(ours, theirs)[0]
+    np.testing.assert_array_equal(*(array(layer(values)) for values in (x, negated)))
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="Keras's own loops stay on the other backends")

@@ -150,12 +150,15 @@ class PlainLayer:
         """Return whether a call is as the paths need it; of any other Keras makes its own."""
         batch, time, features = sequence.x.shape
         states, mask = sequence.states, sequence.mask
+        # Keras's LSTM and GRU take a rate of 1 for no dropout.
+        drops = sequence.training and 1 in (cell.dropout, cell.recurrent_dropout)
         shapes = [(state.shape, (batch, size)) for state, size in zip(states, cell.state_size)]
         if mask is not None:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
-            and time != 0
+            and 0 not in (time, features)
+            and not drops
             and features == cell.kernel.shape[0]
             and len(states) == len(cell.state_size)
             and all(alike(*pair) for pair in shapes)

@@ -89,16 +89,20 @@ class Cell:
         outputs, finals = self.problem.run_steps(x, *weights, *states)
         return [outputs, *finals]
 
-    def gradient_of_steps(self, inputs, d_results):
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            results = self.steps(inputs)
-        return tape.gradient(results, inputs, d_results, "zero")
+    def gradients_of_steps(self, *inputs_and_d_results):
+        """Return the gradients of the inputs, and their own."""
+        sources = inputs_and_d_results
+
+        def first(sources):
+            return gradients(self.steps, sources[: self.count], sources[self.count :])
+
+        return first(sources), lambda *d_gradients: gradients(first, sources, d_gradients)
 
     def infer(self, *inputs):
         """Return the results, and a gradient, should somebody ask for it."""
         results = call(self.infer_arrays, len(self.shapes), self.problem.mu, self.mask, *inputs)
-        return self.with_shapes(results), lambda *d: self.gradient_of_steps(inputs, d)
+        differentiate = tf.custom_gradient(self.gradients_of_steps)
+        return self.with_shapes(results), lambda *d: differentiate(*inputs, *d)
 
     def train(self, *inputs):
         """Return the results, and their gradient."""
@@ -117,15 +121,34 @@ class Cell:
             d.set_shape(i.shape)
 
         def backward(*d_gradients):
-            sources = [*inputs, *d_results]
-            with tf.GradientTape() as tape:
-                tape.watch(sources)
-                found = self.gradient_of_steps(inputs, d_results)
-            wanted = tape.gradient(found, sources, list(d_gradients), "zero")
+            _, second = self.gradients_of_steps(*inputs, *d_results)
+            wanted = second(*d_gradients)
             nothing = [tf.zeros_like(a) for a in kept]
             return [*wanted[: self.count], *nothing, *wanted[self.count :]]
 
         return d_inputs, backward
+
+
+def gradients(function, inputs, d_results):
+    """Return the gradients of the inputs of a function from tensors to tensors."""
+    if tapes_record():
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            results = function(inputs)
+        return tape.gradient(results, inputs, d_results, "zero")
+    if tf.executing_eagerly():
+        graph = tf.function(lambda *given: gradients(function, *given))
+        return graph.get_concrete_function(inputs, d_results)(inputs, d_results)
+    return tf.gradients(function(inputs), inputs, d_results, unconnected_gradients="zero")
+
+
+def tapes_record():
+    """Return whether a tape records: not in `stop_recording`, nor for `ForwardAccumulator`."""
+    number = tf.zeros(())
+    with tf.GradientTape() as tape:
+        tape.watch(number)
+        same = tf.identity(number)
+    return tape.gradient(same, number) is not None
 
 
 def call(function, count, *arguments):

@@ -37,7 +37,7 @@ def run_cell(problem, x, weights, states):
 
 
 def array(tensor):
-    return tensor.detach().numpy() if torch.is_tensor(tensor) else tensor
+    return tensor.detach().resolve_neg().numpy() if torch.is_tensor(tensor) else tensor
 
 
 def on_arrays(problem, inputs):
