@@ -89,19 +89,23 @@ class Cell:
         outputs, finals = self.problem.run_steps(x, *weights, *states)
         return [outputs, *finals]
 
-    def gradients_of_steps(self, *inputs_and_d_results):
-        """Return the gradients of the inputs, and their own."""
-        sources = inputs_and_d_results
+    def gradients_of_steps(self, sources):
+        """Return the gradients of the inputs; `sources` are they and d_results."""
+        return gradients(self.steps, sources[: self.count], sources[self.count :])
 
-        def first(sources):
-            return gradients(self.steps, sources[: self.count], sources[self.count :])
-
-        return first(sources), lambda *d_gradients: gradients(first, sources, d_gradients)
+    def second_gradients(self, sources, d_gradients):
+        """Return what `gradients_of_steps` has as the gradients of its sources."""
+        return gradients(self.gradients_of_steps, sources, d_gradients)
 
     def infer(self, *inputs):
         """Return the results, and a gradient, should somebody ask for it."""
         results = call(self.infer_arrays, len(self.shapes), self.problem.mu, self.mask, *inputs)
-        differentiate = tf.custom_gradient(self.gradients_of_steps)
+
+        @tf.custom_gradient
+        def differentiate(*sources):
+            found = self.gradients_of_steps(sources)
+            return found, lambda *d_gradients: self.second_gradients(sources, d_gradients)
+
         return self.with_shapes(results), lambda *d: differentiate(*inputs, *d)
 
     def train(self, *inputs):
@@ -121,8 +125,7 @@ class Cell:
             d.set_shape(i.shape)
 
         def backward(*d_gradients):
-            _, second = self.gradients_of_steps(*inputs, *d_results)
-            wanted = second(*d_gradients)
+            wanted = self.second_gradients([*inputs, *d_results], d_gradients)
             nothing = [tf.zeros_like(a) for a in kept]
             return [*wanted[: self.count], *nothing, *wanted[self.count :]]
 
