@@ -418,7 +418,7 @@ def plan_once(layer, cell, plans, **call):
         **call: as of `paths.plan.Call`, but for what layer and cell say.
     """
     call |= {
-        "training": bool(call["training"]),  # NumPy's and a tensor's have no hash of a value
+        "training": bool(call["training"]),  # Keras makes NumPy's a tensor
         "stateful": layer.stateful,
         "unroll": layer.unroll,
         "use_cudnn": layer.use_cudnn,
