@@ -51,12 +51,6 @@ def test_commands_of_the_readme_are_modules():
     assert [name for name in commands if importlib.util.find_spec(name) is None] == []
 
 
-def test_links_of_the_readme_lead_somewhere():
-    text = (PAPERS / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert [link for link in links if not (PAPERS / link).exists()] == []
-
-
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "x", ""])
 def test_a_number_that_is_not_positive_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="must be a positive float"):
