@@ -94,6 +94,18 @@ def test_masked_steps_have_no_h(name):
     assert_close(norms[2:], gradient_norms(short, x[:, 2:], y, short.layers[0]))
 
 
+def test_unrolled_steps_have_the_norms_of_a_loop():
+    x, y = data()
+    x[:, [0, 2]] = 0
+    options = {"zero_output_for_mask": True, "go_backwards": True}
+    models = [
+        model_of(LAYERS["AdamLSTM"](unroll=unroll, **options), keras.layers.Masking(0.0))
+        for unroll in (False, True)
+    ]
+    loop, unrolled = (gradient_norms(model, x, y, model.layers[1]) for model in models)
+    assert_close(unrolled, loop)
+
+
 def test_layers_of_functional_models_and_inside_wrappers():
     x, y = data()
     inputs = keras.Input((TIME, FEATURES))
@@ -186,6 +198,13 @@ def test_half_precision():
     half.set_weights(full.get_weights())
     norms = gradient_norms(half, x, y, half.layers[0])
     np.testing.assert_allclose(norms, gradient_norms(full, x, y, full.layers[0]), rtol=0.1)
+
+
+def test_norms_of_float64_are_as_small_as_they_are():
+    (x, y), layer = data(), kmr.MomentumRNN(UNITS, dtype="float64")
+    model = model_of(layer)
+    layer.cell.recurrent_kernel.assign(1e-15 * layer.cell.recurrent_kernel)
+    assert 0 < gradient_norms(model, x, y, layer)[0] < 1e-50
 
 
 class OutputIsNoState(keras.layers.SimpleRNNCell):

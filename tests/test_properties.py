@@ -13,12 +13,12 @@ X = normal(np.random.default_rng(0), BATCH, TIME, FEATURES)
 
 
 @pytest.mark.parametrize(
-    "layer_class, memory_class",
-    [(kmr.MCRM, keras.layers.GRUCell), (kmr.NestedLSTM, keras.layers.LSTMCell)],
+    "layer_class, memory_class, rate",
+    [(kmr.MCRM, keras.layers.GRUCell, 0.0), (kmr.NestedLSTM, keras.layers.LSTMCell, 0.2)],
 )
-def test_a_memory_with_dropout_trains(layer_class, memory_class):
+def test_a_memory_with_dropout_trains(layer_class, memory_class, rate):
     memory = memory_class(UNITS, dropout=0.3, recurrent_dropout=0.3, seed=5)
-    layer = layer_class(UNITS, memory=memory, dropout=0.2, recurrent_dropout=0.2, seed=6)
+    layer = layer_class(UNITS, memory=memory, dropout=rate, recurrent_dropout=rate, seed=6)
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
     model.compile(keras.optimizers.SGD(0.1), "mse")
     before = [array(weight).copy() for weight in layer.trainable_weights]
@@ -27,6 +27,7 @@ def test_a_memory_with_dropout_trains(layer_class, memory_class):
         assert np.isfinite(array(weight)).all() and np.abs(array(weight) - old).max() > 1e-6
     # Masks of one batch do not outlive its call: another batch has its own, of its own size.
     assert np.isfinite(model.train_on_batch(X[:2], np.ones((2, UNITS))))
+    assert np.abs(array(layer(X, training=True)) - array(layer(X, training=True))).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "SRGRU", "SRLSTM"])

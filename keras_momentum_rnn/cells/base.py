@@ -302,15 +302,20 @@ class RuleCell:
         states = self.step_from_input(training)(inputs, list(states))
         return states[0], states
 
+    @property
+    def has_dropout(self) -> bool:
+        """Whether a call draws dropout masks."""
+        return self.keras_cell is not None and bool(self.dropout or self.recurrent_dropout)
+
     def draw_dropout(self, x: Tensor, h: Tensor) -> None:
         """Draw the dropout masks, unless they are drawn already, for one step's x and h."""
-        if self.keras_cell is not None and (self.dropout or self.recurrent_dropout):
+        if self.has_dropout:
             self.get_dropout_mask(x)
             self.get_recurrent_dropout_mask(h)
 
     def reset_dropout(self) -> None:
         """Forget the dropout masks: the next call draws its own."""
-        if self.keras_cell is not None and (self.dropout or self.recurrent_dropout):
+        if self.has_dropout:
             self.reset_dropout_mask()
             self.reset_recurrent_dropout_mask()
 

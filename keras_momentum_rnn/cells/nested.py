@@ -139,6 +139,12 @@ class NestedCell(RuleLSTMCell):
         """Whether the memory is a cell of Keras with dropout; others may not know training."""
         return hasattr(self.memory, "get_dropout_mask")
 
+    @property
+    def has_dropout(self) -> bool:
+        memory = self.memory
+        rates = (getattr(memory, name, 0) for name in ("dropout", "recurrent_dropout"))
+        return super().has_dropout or any(rates)
+
     def get_recurrent_dropout_mask(self, step_input: Tensor) -> Any:
         """Draw the masks of the memory, too: Keras asks for them once before the loop."""
         if self._memory_drops_out():

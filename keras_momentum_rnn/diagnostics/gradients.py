@@ -14,6 +14,7 @@ from keras_momentum_rnn.diagnostics.single_cell import (
     initial_states,
     recurrent,
 )
+from keras_momentum_rnn.recurrent import RuleLayer
 
 derivatives = importlib.import_module(
     f"keras_momentum_rnn.optimizers.{keras.config.backend()}_derivatives"
@@ -92,7 +93,9 @@ def gradient_norms(
     units = layer.state_size[0]
     probe = ops.zeros((batch_size, time, units), dtype=layer.cell.compute_dtype)
     _, _, (gradient,) = derivatives.value_and_gradient(loss_by, [probe])
-    gradient = ops.convert_to_numpy(ops.cast(gradient, "float32")).astype("float64")
+    if layer.compute_dtype in ("float16", "bfloat16"):  # NumPy has no bfloat16
+        gradient = ops.cast(gradient, "float32")
+    gradient = ops.convert_to_numpy(gradient).astype("float64")
     return np.sqrt(np.sum(gradient**2, axis=(0, 2)))
 
 
@@ -141,9 +144,11 @@ def _replaced_call(layer, call):
 
 def _probed_call(layer, probe):
     """Return a `call` for `layer` which adds `probe`, `(batch, time, units)`, to h."""
-    names = ("return_sequences", "return_state", "go_backwards", "unroll")
+    names = ("return_sequences", "return_state", "go_backwards")
     options = {name: getattr(layer, name) for name in names}
     options["zero_output_for_mask"] = layer.zero_output_for_mask
+    # Keras's unrolled loop treats masked steps otherwise, and ours does not.
+    options["unroll"] = layer.unroll and not isinstance(layer, RuleLayer)
     rnn = keras.layers.RNN(_ProbedCell(layer.cell), dtype=layer.dtype_policy, **options)
 
     def call(sequences, initial_state=None, mask=None, training=False):
