@@ -7,7 +7,7 @@ import reference
 from harness import array, named_weights, normal
 from keras import ops
 
-from keras_momentum_rnn import AdamLSTM, MomentumRNN
+from keras_momentum_rnn import DTRIV, AdamLSTM, MomentumRNN
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel
 
 SAMPLES, TIME, FEATURES, UNITS, CLASSES = 5, 6, 3, 3, 4
@@ -140,6 +140,8 @@ def test_the_curvature_is_that_of_the_first_samples():
     case = Case("dense")
     case.model.compile(HessianFree(curvature_fraction=0.5), LOGITS)
     check_product(case, case.curvature(samples=2))
+    case.model.compile(HessianFree(curvature_fraction=0.58), LOGITS)
+    check_product(case, case.curvature(samples=3))  # 0.58 of 5 is nearer to 3
     whole = Case("dense").model.quadratic(case.x, case.y)
     part = case.model.quadratic(case.x, case.y)
     np.testing.assert_allclose(array(part.gradient), array(whole.gradient), atol=1e-6)
@@ -150,6 +152,22 @@ def test_products_have_the_hessian_of_regularizers():
     where = [w is case.model.layers[-1].kernel for w in case.model.trainable_variables]
     sizes = [int(np.prod(w.shape)) for w in case.model.trainable_variables]
     check_product(case, case.curvature() + np.diag(0.4 * np.repeat(where, sizes)))
+
+
+def test_a_regularizer_that_reads_other_variables_has_its_hessian():
+    products, x = [], normal(np.random.default_rng(11), SAMPLES, TIME, FEATURES)
+    for regularizer in (None, keras.regularizers.L2(10.0)):
+        keras.utils.set_random_seed(3)
+        inputs = keras.Input((TIME, FEATURES))
+        layer = DTRIV(UNITS, recurrent_regularizer=regularizer, recurrent_lr_multiplier=1.0)
+        model = HessianFreeModel(inputs, layer(inputs))
+        model.compile(HessianFree(), "mse")
+        ones = {w.path: np.ones(w.shape, "float32") for w in model.trainable_variables}
+        y = np.zeros((SAMPLES, UNITS), "float32")
+        products.append(products_by_name(model, x, y, ones))
+    without, with_it = ([*product.values()] for product in products)
+    for a, b, weight in zip(without, with_it, layer.trainable_weights, strict=True):
+        np.testing.assert_allclose(b - a, 20.0 * (weight is layer.cell.skew), atol=1e-4)
 
 
 def test_products_of_several_outputs_add_up():

@@ -316,9 +316,22 @@ def test_half_precision_is_refused(policy):
         model.compile(HessianFree(), "mse")
 
 
-def test_stateful_layers_are_refused():
+class Holder(keras.layers.Layer):
+    def __init__(self, layer):
+        super().__init__()
+        self.held = [layer]
+
+    def build(self, shape):
+        self.held[0].build(shape)
+
+    def call(self, x):
+        return self.held[0](x)
+
+
+@pytest.mark.parametrize("around", [lambda layer: layer, Holder], ids=["itself", "held"])
+def test_stateful_layers_are_refused(around):
     inputs = keras.Input((4, 2), batch_size=3)
-    hidden = keras.layers.SimpleRNN(2, stateful=True, name="carries")(inputs)
+    hidden = around(keras.layers.SimpleRNN(2, stateful=True, name="carries"))(inputs)
     model = HessianFreeModel(inputs, keras.layers.Dense(1)(hidden))
     with pytest.raises(ValueError, match="Received: the stateful layer 'carries'"):
         model.compile(HessianFree(), "mse")
@@ -344,6 +357,14 @@ def test_layers_frozen_after_compile_are_refused_until_it_is_compiled_again():
     before = model.layers[1].get_weights()[0]
     model.fit(X, Y, verbose=0)
     np.testing.assert_array_equal(model.layers[1].get_weights()[0], before)
+
+
+def test_a_fraction_of_a_sum_is_refused():
+    model = net(keras.layers.Dense(1))
+    loss = keras.losses.MeanSquaredError(reduction="sum")
+    with pytest.raises(ValueError, match=r"curvature_fraction=0\.5 with the loss"):
+        model.compile(HessianFree(curvature_fraction=0.5), loss)
+    model.compile(HessianFree(), loss)
 
 
 def test_nothing_to_train_is_refused():

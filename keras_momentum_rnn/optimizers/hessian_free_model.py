@@ -11,7 +11,6 @@ from keras import ops, tree
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
 from keras_momentum_rnn.paths.devices import current_device
-from keras_momentum_rnn.rebuilding import layers_in
 from keras_momentum_rnn.rules import register
 
 derivatives = importlib.import_module(
@@ -98,7 +97,8 @@ class HessianFreeModel(keras.Model):
 
         Raises:
             ValueError: if it is not a `HessianFree`, or was built for other variables; if a
-                layer computes in half precision or is `stateful`; if nothing is trainable.
+                layer computes in half precision or is `stateful`; if nothing is trainable; if
+                a loss sums over the batch and `curvature_fraction` is below 1.
         """
         optimizer = keras.optimizers.get(optimizer)
         if not isinstance(optimizer, HessianFree):
@@ -108,7 +108,7 @@ class HessianFreeModel(keras.Model):
             )
         on_jax = keras.config.backend() == "jax"
         has_kernels_without_second_derivatives = on_jax or current_device() == "gpu"
-        for layer in layers_in(self):
+        for layer in held_layers(self):
             if getattr(layer, "compute_dtype", None) in ("float16", "bfloat16"):
                 raise ValueError(
                     "HessianFree does not train in half precision, in which conjugate "
@@ -123,6 +123,14 @@ class HessianFreeModel(keras.Model):
                 )
             if hasattr(layer, "use_cudnn") and has_kernels_without_second_derivatives:
                 layer.use_cudnn = False
+        fraction = optimizer.curvature_fraction
+        sums = [x for x in tree.flatten(loss) if getattr(x, "reduction", None) == "sum"]
+        if sums and fraction != 1:
+            raise ValueError(
+                "`curvature_fraction` needs losses that are means over the batch: the curvature "
+                "of a part of a sum is too small. Received: "
+                f"curvature_fraction={fraction} with the loss {sums[0].name!r} of reduction='sum'"
+            )
         if not self.trainable_variables:
             raise ValueError("A HessianFreeModel needs weights to train. Received: none")
         super().compile(optimizer, loss, *arguments, **options)
@@ -250,7 +258,9 @@ class HessianFreeModel(keras.Model):
         regularizers = [v.regularizer for v in self.trainable_variables]
 
         def penalty(theta):
-            return sum(r(t) for r, t in zip(regularizers, theta) if r is not None)
+            # A regularizer may read other variables than the one that it is given.
+            with keras.StatelessScope([*zip(self.trainable_variables, theta), *rest]):
+                return sum(r(t) for r, t in zip(regularizers, theta) if r is not None)
 
         around = derivatives.linearized(outputs_of, theta)
         if not any(regularizers):
@@ -268,14 +278,31 @@ class HessianFreeModel(keras.Model):
             self.optimizer.build(self.trainable_variables)
 
 
+def held_layers(thing, seen=None):
+    """Return a layer and all layers inside it, those in attributes of custom layers, too."""
+    seen = {} if seen is None else seen
+    if isinstance(thing, list | tuple | set):
+        parts = thing
+    elif isinstance(thing, dict):
+        parts = thing.values()
+    elif isinstance(thing, keras.layers.Layer) and id(thing) not in seen:
+        seen[id(thing)] = thing
+        parts = vars(thing).values()
+    else:
+        parts = ()
+    for part in parts:
+        held_layers(part, seen)
+    return list(seen.values())
+
+
 def first_samples(fraction, samples):
     """Return a function from a tensor to its first samples, a fraction of all."""
     if fraction == 1:
         return lambda tensor: tensor
     if isinstance(samples, int):
-        count = max(1, int(fraction * samples))
+        count = max(1, round(fraction * samples))
     else:
-        count = ops.cast(fraction * ops.cast(samples, "float32"), "int32")
+        count = ops.cast(ops.round(fraction * ops.cast(samples, "float32")), "int32")
         count = ops.maximum(count, 1)
     return lambda tensor: None if tensor is None else tensor[:count]
 
