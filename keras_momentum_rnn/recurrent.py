@@ -192,6 +192,12 @@ class RuleLayer(keras.layers.RNN):
             ]
         self._state_variables = Untracked(states)
 
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """All variables; on JAX, where `fit` and `predict` lose others, also the states."""
+        kept = self.states if keras.config.backend() == "jax" else None
+        return [*super().variables, *(kept or ())]
+
     def call(
         self,
         sequences: Tensor,

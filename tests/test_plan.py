@@ -149,6 +149,7 @@ KEPT_AWAY = [
     *((name, "stateful", True) for name in FILTERING),
     *((name, "dropout", "gates") for name in (*FILTERING, "fused-plain")),
     *((name, "features", 16) for name in FILTERING),
+    *((name, "features", 0) for name in (*FILTERING, "fused-plain")),
     *((name, "rule_overflows", True) for name in (*FILTERING, "drive-torch", "drive-stock")),
     *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock")),
     *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),

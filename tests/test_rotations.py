@@ -11,7 +11,7 @@ pytest.importorskip("scipy", reason="rotations are compared with its own")
 from scipy import linalg
 from scipy.stats import kstest
 
-from keras_momentum_rnn import rotations
+from keras_momentum_rnn import AdamLSTM, rotations
 from keras_momentum_rnn.initializers import CayleySkew, ForgetGateBias, HenaffSkew
 
 INITIALIZERS = [HenaffSkew, CayleySkew]
@@ -194,3 +194,8 @@ def test_seeds_that_are_no_integers_are_refused(initializer, seed):
 def test_a_forget_gate_bias_is_a_finite_number(value):
     with pytest.raises(ValueError, match=r"`value` must be a number.*Received: value="):
         ForgetGateBias(value)
+
+
+def test_a_forget_gate_bias_is_for_all_gates():
+    with pytest.raises(ValueError, match=r"unit_forget_bias=False.* Received: bias_init"):
+        AdamLSTM(4, bias_initializer=ForgetGateBias(-4.0))

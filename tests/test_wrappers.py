@@ -120,14 +120,17 @@ def test_a_stateful_call_is_not_repeated(case):
         layer(X)
 
 
-def test_stateful_trains(case):
-    model = keras.Sequential(
-        [keras.Input(batch_shape=(BATCH, 2, FEATURES)), case.layer(UNITS, stateful=True)]
-    )
-    model.compile("sgd", "mse")
+def test_stateful_goes_on_from_training_to_prediction(case):
+    layer = case.layer(UNITS, stateful=True)
+    model = keras.Sequential([keras.Input(batch_shape=(BATCH, 2, FEATURES)), layer])
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    model.fit(X[:, :2], np.ones((BATCH, UNITS)), BATCH, shuffle=False, verbose=0)
+    model.predict(X[:, 2:4], BATCH, verbose=0)
+    actual = model.predict(X[:, 4:6], BATCH, verbose=0)
+    layer.reset_state()
     for start in (0, 2, 4):
-        loss = model.train_on_batch(X[:, start : start + 2], np.ones((BATCH, UNITS)))
-        assert np.isfinite(loss)
+        expected = array(layer(X[:, start : start + 2]))
+    assert_close(actual, expected, tolerance=1e-6)
 
 
 def test_dynamic_batch_and_time(case):

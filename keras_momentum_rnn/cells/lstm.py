@@ -9,6 +9,7 @@ from keras_momentum_rnn import rules
 from keras_momentum_rnn.annotations import Step
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
+from keras_momentum_rnn.initializers import ForgetGateBias
 from keras_momentum_rnn.rules import register
 
 
@@ -38,6 +39,12 @@ class RuleLSTMCell(RuleCell, keras.layers.LSTMCell):
     def __init__(self, *args: Any, use_recurrent_bias: bool = False, **kwargs: Any) -> None:
         checked_choice("use_recurrent_bias", use_recurrent_bias, (True, False))
         super().__init__(*args, **kwargs)
+        if isinstance(self.bias_initializer, ForgetGateBias) and self.unit_forget_bias:
+            # Keras would call it for some gates alone.
+            raise ValueError(
+                "`ForgetGateBias` needs `unit_forget_bias=False`. Received: "
+                f"bias_initializer={self.bias_initializer!r}, unit_forget_bias=True"
+            )
         self.use_recurrent_bias = use_recurrent_bias
         self.recurrent_bias = None
         # What a linear rule adds to a step takes longer to compute again than to store.

@@ -23,7 +23,8 @@ class MCRM(RuleLayer):
         units: positive integer, the width of h and c.
         memory: any Keras cell of as many units, whose input is `2 units` wide and whose
             first state is c. The layer takes a copy of its own. Defaults to
-            `keras.layers.GRUCell(units)`, with `reset_after=True`.
+            `keras.layers.GRUCell(units)`, with `reset_after=True`. In half precision all its
+            states are rounded, the slots of a rule too.
         rule: a `keras_momentum_rnn.rules.Rule` for `x_t W + b`, which no paper has tried.
             Defaults to none.
         use_recurrent_bias: bool, whether a second bias stands beside h U. Defaults to

@@ -44,8 +44,9 @@ class MomentumSGD(keras.optimizers.Optimizer):
 
     Checkpoints of a running `fit` hold y: training continues from them exactly. Before you use
     such a model, call `finalize_variable_values(model.trainable_variables)`, which gives w.
+    Weights that `EarlyStopping` restores at the end of `fit` are y too.
     Between two calls of `fit` the variables hold w. The second call takes its first gradient
-    there, unless `resume_variable_values` restores y:
+    there, which every variable must have, unless `resume_variable_values` restores y:
 
     ```python
     keras.callbacks.LambdaCallback(
@@ -169,6 +170,8 @@ class MomentumSGD(keras.optimizers.Optimizer):
 
     def resume_variable_values(self, var_list: list[keras.Variable]) -> None:
         """Move the variables back from w to y: the inverse of `finalize_variable_values`.
+
+        It is not with `use_ema`, nor where a constraint has changed w.
 
         Args:
             var_list: list of the model's trainable variables. Where they hold y already, and

@@ -114,6 +114,11 @@ def overflowing(call):
     return [(call.rule_overflows, f"powers of the momentum of {call.rule} overflow")]
 
 
+def no_features(call):
+    """Return the reason why no kernel multiplies the input by its weights."""
+    return call.features == 0, "the input has no features"
+
+
 def unfiltered(call):
     """Return the reasons why a rule cannot filter the input in place of the drive.
 
@@ -127,6 +132,7 @@ def unfiltered(call):
         ),
         (filters and (call.slots_given or call.stateful), "the slots do not start at zero"),
         (call.dropout == "gates", "each gate has a dropout mask of its own"),
+        no_features(call),
         (
             filters and call.features >= call.drive_width,
             "the input is as wide as the drive",
@@ -158,7 +164,7 @@ def unfit(call):
             "the native kernel is slow for so many weights",
         ),
         # To the kernel, weights without rows say that the input is the drive.
-        (call.features == 0, "the input has no features"),
+        no_features(call),
         (call.rule_extreme, f"the step size of {call.rule} is far from 1"),
     ]
 
