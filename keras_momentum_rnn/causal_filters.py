@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn import rules
-from keras_momentum_rnn.rebuilding import run_graph
+from keras_momentum_rnn.rebuilding import run_graph, runs_as
 
 # A filter of restarts has a ring of one unit for each step of the period.
 LONGEST_PERIOD = 512
@@ -114,9 +114,11 @@ def known(rule):
     """Return whether a rule has a filter of Keras layers."""
     if not rule.linear or rule.learns or not rule.shared:
         return False
-    if isinstance(rule, rules.ScheduledRestart):
+    # A subclass may have a momentum of its own, or count in its own way.
+    methods = "coefficients", "advance_counter"
+    if runs_as(rule, rules.ScheduledRestart, *methods):
         return rule.restart_period <= LONGEST_PERIOD
-    return not rule.counts or isinstance(rule, rules.NAG)
+    return not rule.counts or runs_as(rule, rules.NAG, *methods)
 
 
 def input_and_one(width, step_size):

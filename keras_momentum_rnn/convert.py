@@ -1,7 +1,6 @@
 """Trained Keras layers and models as ours, and ours as Keras's."""
 
 import inspect
-import tempfile
 import warnings
 from typing import Any
 
@@ -20,11 +19,14 @@ from keras_momentum_rnn.causal_filters import (
 from keras_momentum_rnn.layers.plain import GRU, LSTM, SimpleRNN
 from keras_momentum_rnn.rebuilding import (
     built_like,
+    copied,
     copy_of,
+    copy_own_state,
     has_graph,
     layers_in,
     parts_of,
     run_graph,
+    states_of,
 )
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
@@ -274,36 +276,23 @@ class _Conversion:
             new.trainable = old.trainable
         new_parts = parts_of(new)
         for name, part in parts_of(old).items():
-            self.copy_state(part, new_parts[name])
+            # A layer whose config has no name has another one in the new graph.
+            same = self.clones[id(part)] if has_graph(old) else new_parts[name]
+            self.copy_state(part, same)
         if self.converts(old):
             self.converted[id(old)] = old, new
             _share_flag([old.cell], new.cell)
             if old.built:
                 self.copy_cell(old.cell, new.cell)
-            pairs = list(zip(old.states or (), new.states or ()))
-            pairs.append((old.cell.seed_generator.state, new.cell.seed_generator.state))
+            for source, target in zip(states_of(old), states_of(new)):
+                self.assign([source], target)
+            self.assign([old.cell.seed_generator.state], new.cell.seed_generator.state)
         else:
-            sources, targets = _own_variables(old), _own_variables(new)
-            if len(sources) != len(targets):
-                raise ValueError(
-                    f"Layer {old.name!r} has {len(sources)} variables, but {len(targets)} "
-                    "where it is rebuilt from its config"
-                )
-            names = [variable.name for variable in sources]
-            if sorted(names) == sorted({v.name for v in targets}):
-                # A quantized layer that is rebuilt makes its variables in another order.
-                targets.sort(key=lambda variable: names.index(variable.name))
-            pairs = list(zip(sources, targets))
-            if hasattr(old, "save_assets"):
-                with tempfile.TemporaryDirectory() as folder:
-                    old.save_assets(folder)
-                    new.load_assets(folder)
-        for source, target in pairs:
-            self.assign([source], target)
+            copy_own_state(old, new, lambda source, target: self.assign([source], target))
 
     def assign(self, sources, target):
         """Assign the sum of old variables to a new one, which stands for them."""
-        first, *others = map(_tensor, sources)
+        first, *others = map(copied, sources)
         target.assign(sum(others, start=first))
         _share_flag(sources, target)
         self.assigned.update((id(source), target) for source in sources)
@@ -347,7 +336,7 @@ class _FromKeras(_Conversion):
 
     def copy_cell(self, plain, ours):
         if (extra := getattr(ours, "recurrent_bias", None)) is not None:
-            extra.assign(ops.zeros_like(_tensor(extra)))
+            extra.assign(ops.zeros_like(copied(extra)))
         for weight in plain.weights:
             own = getattr(ours, weight.name)
             # With no bias inside the rule, the one beside the recurrent product is the bias.
@@ -463,22 +452,11 @@ def _with_counterpart(layer):
     return layer
 
 
-def _own_variables(layer):
-    """Return the variables of a layer, less those of the layers that `parts_of` gives."""
-    inside = {id(v) for part in parts_of(layer).values() for v in part.variables}
-    return [v for v in layer.variables if id(v) not in inside]
-
-
 def _share_flag(sources, target):
     """Let a variable or a cell be trained if one of those is that it stands for."""
     trainable = any(source.trainable for source in sources)
     if target.trainable != trainable:
         target.trainable = trainable
-
-
-def _tensor(variable):
-    """Return a copy: on JAX, training one of two layers deletes the arrays it shares."""
-    return ops.copy(ops.convert_to_tensor(variable))
 
 
 def _resized(states, directions, count, fill=None):

@@ -1,9 +1,11 @@
 """Build a model again from its graph, with other layers or for other inputs."""
 
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_momentum_rnn.recurrent import RuleLayer
 
@@ -26,6 +28,23 @@ def layers_in(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
     """Return a layer and all layers inside it, those of a subclassed model among them."""
     parts = layer.layers if isinstance(layer, keras.Model) else parts_of(layer).values()
     return [layer, *(inside for part in parts for inside in layers_in(part))]
+
+
+def held_layers(thing: Any, seen: dict[int, Any] | None = None) -> list[keras.layers.Layer]:
+    """Return a layer and all layers inside it, those in attributes of custom layers, too."""
+    seen = {} if seen is None else seen
+    if isinstance(thing, list | tuple | set):
+        parts = thing
+    elif isinstance(thing, dict):
+        parts = thing.values()
+    elif isinstance(thing, keras.layers.Layer) and id(thing) not in seen:
+        seen[id(thing)] = thing
+        parts = vars(thing).values()
+    else:
+        parts = ()
+    for part in parts:
+        held_layers(part, seen)
+    return list(seen.values())
 
 
 def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -> list[Any]:
@@ -80,6 +99,81 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
             serialized, custom_objects={type(layer).__name__: type(layer)}, safe_mode=False
         )
     return built_like(layer, new)
+
+
+def copy_state(old: keras.layers.Layer, new: keras.layers.Layer) -> None:
+    """Copy variables, states, vocabularies and statistics into a layer of the same class."""
+    for part, new_part in zip(parts_of(old).values(), parts_of(new).values()):
+        copy_state(part, new_part)
+    copy_own_state(old, new, lambda source, target: target.assign(copied(source)))
+
+
+def copy_own_state(
+    old: keras.layers.Layer, new: keras.layers.Layer, assign: Callable[..., None]
+) -> None:
+    """Copy as `copy_state` does, without the layers that `parts_of` gives.
+
+    Args:
+        old: the other layer.
+        new: a layer of the same class, which need not be stateful where the other is.
+        assign: function `(source, target)`, called for each pair of variables.
+
+    Raises:
+        ValueError: if the layers differ in the number of their variables.
+    """
+    sources, targets = _own_variables(old), _own_variables(new)
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"Layer {old.name!r} has {len(sources)} variables, but {len(targets)} "
+            "where it is rebuilt from its config"
+        )
+    names = [variable.name for variable in sources]
+    if sorted(names) == sorted({v.name for v in targets}):
+        # A quantized layer that is rebuilt makes its variables in another order.
+        targets.sort(key=lambda variable: names.index(variable.name))
+    pairs = list(zip(sources, targets))
+    layers = list(zip(_own_layers(old), _own_layers(new)))
+    for one, other in layers:
+        pairs += zip(states_of(one), states_of(other))
+    for source, target in pairs:
+        assign(source, target)
+    for one, other in layers:
+        if hasattr(one, "save_assets"):
+            with tempfile.TemporaryDirectory() as folder:
+                one.save_assets(folder)
+                other.load_assets(folder)
+        if hasattr(other, "finalize_state"):
+            # It computes with constants that it made of its variables.
+            other.finalize_state()
+
+
+def states_of(layer: keras.layers.Layer) -> list[Any]:
+    """Return the variables of a stateful layer's states, which its `variables` may lack."""
+    is_recurrent = isinstance(layer, keras.layers.RNN)
+    return keras.tree.flatten(layer.states or ()) if is_recurrent else []
+
+
+def _own_layers(layer):
+    """Return a layer and those that it made itself, which may have statistics, too."""
+    return [layer] if parts_of(layer) else held_layers(layer)
+
+
+def _own_variables(layer):
+    """Return the variables of a layer, less its states and those of `parts_of`."""
+    others = {id(v) for part in parts_of(layer).values() for v in part.variables}
+    others |= {id(v) for own in _own_layers(layer) for v in states_of(own)}
+    return [v for v in layer.variables if id(v) not in others]
+
+
+def copied(variable: Any) -> Any:
+    """Return a copy: on JAX, training one of two layers deletes the arrays it shares."""
+    return ops.copy(ops.convert_to_tensor(variable))
+
+
+def runs_as(part: Any, kind: type, *methods: str) -> bool:
+    """Return whether an object is of a class, and its own class has the same methods."""
+    same = (getattr(type(part), name) is getattr(kind, name) for name in methods)
+    return isinstance(part, kind) and all(same)
 
 
 def built_like(old: keras.layers.Layer, new: keras.layers.Layer) -> keras.layers.Layer:

@@ -3,14 +3,19 @@
 import numpy as np
 from keras import ops
 
+from keras_momentum_rnn import rules
 from keras_momentum_rnn.causal_filters import known
-from keras_momentum_rnn.rebuilding import copy_of
+from keras_momentum_rnn.rebuilding import copy_of, copy_state
 
 
 def changes_the_drive(cell):
-    """Return whether the drive of a cell's rule differs from u, tried on a short sequence."""
+    """Return whether the drive of a cell's rule may differ from u, tried on a short sequence.
+
+    A rule of the user may differ only later, unless its coefficients are constant.
+    """
     rule, width = cell.rule, cell.drive_width
-    if rule.learns:
+    constant = rule.linear and not rule.counts
+    if rule.learns or not (constant or type(rule).__module__.startswith(rules.__name__)):
         return True
     steps = np.random.default_rng(0).normal(size=(5, 1, width)).astype("float32")
     slots = [ops.zeros((1, size)) for size in rule.slots(width).values()]
@@ -49,5 +54,5 @@ def outputs_alone(layer, x):
     if "use_cudnn" in layer.get_config():
         changes["use_cudnn"] = "auto"
     alone = copy_of(layer, **changes, return_sequences=True, dtype="float32")
-    alone.set_weights(layer.get_weights()[: len(alone.weights)])
+    copy_state(layer, alone)
     return ops.convert_to_numpy(alone(x))

@@ -15,7 +15,14 @@ from keras import ops
 
 from keras_momentum_rnn import requirements
 from keras_momentum_rnn.cells.base import RuleCell
-from keras_momentum_rnn.rebuilding import copy_of, has_graph, layers_in, run_graph
+from keras_momentum_rnn.rebuilding import (
+    copy_of,
+    copy_state,
+    has_graph,
+    layers_in,
+    run_graph,
+    runs_as,
+)
 from keras_momentum_rnn.recurrent import RuleLayer
 
 # Layers that treat each time step alone, so that one step passes them as many do.
@@ -55,7 +62,8 @@ PER_AXIS = (
 ELEMENTWISE = (
     *("Abs", "Add", "Cast", "Divide", "Equal", "Exp", "Log", "LogicalAnd", "LogicalNot"),
     *("LogicalOr", "Maximum", "Minimum", "Multiply", "Negative", "NotEqual", "OnesLike"),
-    *("Relu", "Sigmoid", "Sqrt", "Square", "Subtract", "Tanh", "ZerosLike"),
+    *("Power", "Relu", "Sigmoid", "Sqrt", "Square", "Subtract", "Tanh", "TrueDivide"),
+    "ZerosLike",
 )
 OVER_AXIS = ("All", "Any", "Concatenate", "ExpandDims")
 CELLS_OF_KERAS = (
@@ -90,9 +98,11 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
 
     Raises:
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,
-            `go_backwards`, a convolution or attention over time; if a recurrent layer takes
-            its initial state from the graph; if there is no recurrent layer; if a constant
-            input is no input of the model; or if the name of an input begins with `state_`.
+            `go_backwards`, a convolution or attention over time; if a layer may need them: one
+            of a class of your own, or a subclass with a `call` of its own; if a recurrent
+            layer takes its initial state from the graph; if there is no recurrent layer; if a
+            constant input is no input of the model; or if the name of an input begins with
+            `state_`.
 
     Example:
 
@@ -217,7 +227,12 @@ class _OneStep:
 
     def call(self, layer, args, kwargs):
         """Call the copy of a layer, or an operation."""
-        tensors = [x for x in keras.tree.flatten((args, kwargs)) if hasattr(x, "shape")]
+        # A scalar of NumPy is no more than a number.
+        tensors = [
+            x
+            for x in keras.tree.flatten((args, kwargs))
+            if isinstance(x, keras.KerasTensor) or len(getattr(x, "shape", ()))
+        ]
         timed = [id(x) in self.timed for x in tensors]
         _check_inference(layer, args, kwargs)
         if has_graph(layer):
@@ -225,7 +240,7 @@ class _OneStep:
             for x, mask in zip(inputs, keras.tree.flatten(kwargs.get("mask"))):
                 self.masks[id(x)] = mask
             return run_graph(layer, inputs, self.call)
-        if isinstance(layer, keras.layers.RNN) and any(timed):
+        if any(timed) and _is_loop(layer):
             return self.recur(layer, args, kwargs)
         if any(timed):
             _check_per_step(layer, tensors, timed)
@@ -257,7 +272,7 @@ class _OneStep:
             for name, size, dtype in _states_of(layer)
         ]
         packed = keras.tree.pack_sequence_as(layer.cell.state_size, states)
-        h, *new = self.copy(layer)(args[0], initial_state=packed, mask=mask)
+        h, *new = self.copy(layer, one_step=True)(args[0], initial_state=packed, mask=mask)
         flat = keras.tree.flatten(new)
         self.states += states
         self.new_states += flat
@@ -268,29 +283,34 @@ class _OneStep:
             self.masks[id(h)] = mask
         return [h, *new] if layer.return_state else h
 
-    def copy(self, layer):
-        """Return the copy of a layer, one and the same where the layer is shared."""
+    def copy(self, layer, one_step=False):
+        """Return the copy of a layer, one and the same where the layer is shared.
+
+        Args:
+            layer: a layer, or an operation, which is its own copy.
+            one_step: bool, whether it is recurrent and shall take one step, with its states.
+        """
         if not isinstance(layer, keras.layers.Layer):
             return layer
-        if id(layer) not in self.copies:
-            # Layers of two models may share a name, which stand in one here.
-            changes = {"name": _free(layer.name, self.copy_names)}
+        key = id(layer), one_step
+        if key not in self.copies:
+            config, changes = layer.get_config(), {}
+            if "name" in config:
+                # Layers of two models may share a name, which stand in one here.
+                changes["name"] = _free(layer.name, self.copy_names)
             if isinstance(layer, keras.layers.RNN):
-                changes |= {
-                    "return_sequences": False,
-                    "return_state": True,
-                    "stateful": False,
-                    "unroll": True,
-                }
-                if "use_cudnn" in layer.get_config():
+                changes["stateful"] = False
+            if one_step:
+                changes |= {"return_sequences": False, "return_state": True, "unroll": True}
+                if "use_cudnn" in config:
                     changes["use_cudnn"] = "auto"
             new = copy_of(layer, **changes)
             new.trainable = layer.trainable
-            new.set_weights(layer.get_weights()[: len(new.weights)])
+            copy_state(layer, new)
             if hasattr(getattr(new, "cell", None), "fix_matrix"):
                 new.cell.fix_matrix()
-            self.copies[id(layer)] = new
-        return self.copies[id(layer)]
+            self.copies[key] = new
+        return self.copies[key]
 
 
 def _free(name, taken):
@@ -320,6 +340,14 @@ def _states_of(layer):
     return list(zip(names, sizes, dtypes))
 
 
+def _is_loop(layer):
+    """Return whether a layer is recurrent with a loop of Keras or ours, not one of the user."""
+    known = ("keras.", f"{__package__}.")
+    return isinstance(layer, keras.layers.RNN) and all(
+        method.__module__.startswith(known) for method in (layer.call, layer.inner_loop)
+    )
+
+
 def _check_forwards(layer, args, kwargs):
     if layer.go_backwards:
         raise ValueError(
@@ -347,8 +375,13 @@ def _check_inference(layer, args, kwargs):
 def _check_per_step(layer, tensors, timed):
     """Refuse a layer that needs more than the present step."""
     is_layer, name = isinstance(layer, keras.Layer), type(layer).__name__
-    fits = isinstance(layer, PER_STEP) if is_layer else name in ELEMENTWISE
-    if isinstance(layer, PER_AXIS) or (not is_layer and name in OVER_AXIS):
+    if is_layer:
+        # A subclass with a `call` of its own may look at other steps.
+        fits = any(runs_as(layer, kind, "call") for kind in PER_STEP)
+        has_axis = any(runs_as(layer, kind, "call") for kind in PER_AXIS)
+    else:
+        fits, has_axis = name in ELEMENTWISE, name in OVER_AXIS
+    if has_axis:
         axes = keras.tree.flatten(getattr(layer, "axis", -1))
         rank = len(tensors[0].shape) + (name == "ExpandDims")
         fits = all(axis is None or axis % rank >= 2 for axis in axes)

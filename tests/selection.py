@@ -35,6 +35,7 @@ test_accelerate.py  torch
     compiled  models_of_every_structure
     compiled  training_goes_on_as_if_nothing_had_happened
     compiled  a_loss_scale_goes_along
+    compiled  layers_that_stay_keep_their_states
 test_against_keras.py
     compiled  plain_layer[LSTM-*]
     slow      plain_layer
@@ -67,6 +68,7 @@ test_convert_exact.py  compiled
     slow      exact_copies_predict_the_same  1/3
     torch     what_has_no_exact_copy_is_refused
 test_convert_models.py  compiled
+    quick     statistics_are_copied
     quick     the_original_is_left_alone
 test_curvature.py  compiled
     slow      products_are_those_of_the_explicit_matrix[AdamLSTM]

@@ -109,6 +109,14 @@ def test_a_stateful_layer_goes_on_from_its_states():
             assert_close(*(ops.convert_to_numpy(y) for y in (copy(sequences()), expected)))
 
 
+def test_layers_that_stay_keep_their_states():
+    inputs = keras.Input(batch_shape=(BATCH, TIME, WIDTH))
+    stays = kmr.MomentumLSTM(UNITS, stateful=True, return_sequences=True)
+    model = randomized(keras.Sequential([inputs, stays, layers.LSTM(UNITS)]))
+    model(sequences())
+    assert_same(model, accelerate(model), sequences())
+
+
 def test_a_rule_may_follow():
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS)])
     ours = from_keras(accelerate(randomized(model)), kmr.MomentumLSTM, momentum=0, step_size=1)

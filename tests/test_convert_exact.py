@@ -140,10 +140,43 @@ class OfUnits(kmr.rules.LinearRule):
         return ops.linspace(0.1, 0.9, self.units), 0.8
 
 
-@pytest.mark.parametrize("units", [FEATURES + 1, 7])
-def test_a_rule_of_other_numbers_for_each_unit(units):
-    """Where the drive is as wide as [x, 1], too, it has no filter of x."""
-    layer = copied(kmr.RuleRNN(units, rule=OfUnits(units)))
+@keras.saving.register_keras_serializable(package="test_convert_exact")
+class Slower(kmr.rules.NAG):
+    def coefficients(self, t):
+        return t / (t + 10), self.step_size
+
+
+@keras.saving.register_keras_serializable(package="test_convert_exact")
+class Once(kmr.rules.ScheduledRestart):
+    """It does not restart."""
+
+    def advance_counter(self, t, steps=1):
+        return ops.minimum(t + steps, self.restart_period - 1.0)
+
+
+@keras.saving.register_keras_serializable(package="test_convert_exact")
+class Late(kmr.rules.LinearRule):
+    """It does nothing at first."""
+
+    counts = True
+
+    def coefficients(self, t):
+        return 0.9 * ops.cast(t >= 6, "float32"), 1.0
+
+
+@pytest.mark.parametrize(
+    "units, rule",
+    [
+        # Where the drive is as wide as [x, 1], too, it has no filter of x.
+        (FEATURES + 1, OfUnits(FEATURES + 1)),
+        (7, OfUnits(7)),
+        (UNITS, Slower()),
+        (UNITS, Once(3)),
+        (UNITS, Late()),
+    ],
+)
+def test_a_linear_rule_without_a_filter(units, rule):
+    layer = copied(kmr.RuleRNN(units, rule=rule))
     with pytest.raises(ValueError, match="without such a filter"):
         to_keras(layer, exact=True)
     with pytest.warns(UserWarning, match="differ by up to"):

@@ -189,12 +189,52 @@ class Doubled(layers.Layer):
         return 2 * self.dense(x)
 
 
+class Nameless(layers.Layer):
+    """A layer whose config has no name."""
+
+    def __init__(self, factor=0.5):
+        super().__init__()
+        self.factor = factor
+
+    def call(self, x):
+        return self.factor * x
+
+    def get_config(self):
+        return {"factor": self.factor}
+
+
 def test_layers_of_the_user_are_copied():
-    last = [Doubled(), layers.Lambda(lambda x: 3 * x)]
+    last = [Doubled(), layers.Lambda(lambda x: 3 * x), Nameless()]
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS), *last])
     ours = from_keras(randomized(model), MomentumLSTM, **PLAIN)
     assert_same(model, ours, random(BATCH, TIME, WIDTH))
     assert_same(model, to_keras(ours), random(BATCH, TIME, WIDTH))
+
+
+class Standardised(layers.Layer):
+    """A layer that holds one of Keras with statistics."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.normalization = layers.Normalization()
+
+    def build(self, shape):
+        self.normalization.build(shape)
+
+    def call(self, x):
+        return self.normalization(x)
+
+
+def test_statistics_are_copied():
+    x, normalization, own = 5 * sequences() + 7, layers.Normalization(), Standardised()
+    model = keras.Sequential(
+        [keras.Input((TIME, WIDTH)), normalization, own, layers.LSTM(UNITS)]
+    )
+    normalization.adapt(x)
+    own.normalization.adapt(sequences())
+    ours = from_keras(model, MomentumLSTM, **PLAIN)
+    assert_same(model, ours, x)
+    assert_same(model, to_keras(ours), x)
 
 
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="strings need TensorFlow")

@@ -8,7 +8,8 @@ import pytest
 from cases import REPRESENTATIVES
 from conversions import Averaging
 from harness import array, assert_close, normal, randomise
-from keras import layers
+from keras import layers, ops
+from test_convert_models import Nameless
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.streaming import initial_states, step_model
@@ -130,6 +131,56 @@ def test_a_rule_need_not_be_registered():
     assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layer]))
 
 
+def test_arithmetic_of_the_inputs():
+    x = keras.Input((None, FEATURES))
+    assert_streams(keras.Model(x, kmr.MomentumLSTM(UNITS)((x / 2.0) ** 2 * np.float32(3))))
+
+
+def normalized():
+    parts = [layers.Normalization(), layers.TimeDistributed(layers.Normalization())]
+    model = sequential(*parts, kmr.MomentumLSTM(UNITS))
+    parts[0].adapt(4 * X + 7)
+    parts[1].layer.adapt(2 * X[:, 0] - 1)
+    return model
+
+
+def quantized():
+    model = sequential(layers.Dense(8), kmr.MomentumLSTM(UNITS), layers.Dense(2))
+    model.quantize("float8")
+    return model
+
+
+def decoder():
+    """Return a model that unfolds the last output again, over a time of its own."""
+    parts = [layers.RepeatVector(3), layers.LSTM(UNITS, return_sequences=True)]
+    return sequential(kmr.MomentumLSTM(UNITS), *parts, layers.Dense(2))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [normalized, quantized, decoder, lambda: sequential(kmr.AdamGRU(UNITS), Nameless())],
+    ids=["normalized", "quantized", "decoder", "nameless"],
+)
+def test_the_last_step_gives_what_the_sequence_gives(make):
+    model = make()
+    (outputs,), _ = streamed(step_model(model), X)
+    assert_close(outputs[-1], array(model(X)))
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="strings need TensorFlow")
+def test_a_vocabulary_is_copied():
+    names = ops.convert_to_tensor(["ann", "bob"])
+    x, who = keras.Input((None, FEATURES)), keras.Input((), dtype="string", name="who")
+    lookup = layers.StringLookup()
+    lookup.adapt(names)
+    index = ops.cast(lookup(who), "float32")[:, None]
+    model = keras.Model([x, who], layers.Concatenate()([kmr.MomentumLSTM(UNITS)(x), index]))
+    step = step_model(model, constant_inputs=["who"])
+    states = map(ops.convert_to_tensor, initial_states(step, BATCH))
+    y, *_ = step([ops.convert_to_tensor(X[:, 0]), names, *states])
+    assert_close(array(y), array(model([ops.convert_to_tensor(X[:, :1]), names])))
+
+
 def test_layers_and_calls_of_one_name():
     def inner(name):
         layer = kmr.MomentumLSTM(FEATURES, return_sequences=True, name="same")
@@ -208,6 +259,22 @@ class Doubled(layers.GRUCell):
         return 2 * h, states
 
 
+class Differences(layers.Identity):
+    def call(self, x):
+        return x - ops.roll(x, 1, axis=1)
+
+
+class Detrended(layers.LSTM):
+    def call(self, sequences, initial_state=None, **kwargs):
+        mean = ops.mean(sequences, axis=1, keepdims=True)
+        return super().call(sequences - mean, initial_state, **kwargs)
+
+
+def scaled_by_the_end():
+    x = keras.Input((None, FEATURES))
+    return keras.Model(x, kmr.AdamGRU(4)(x * ops.mean(kmr.MomentumLSTM(4)(x))))
+
+
 def over_time(layer):
     """Return a model whose layer acts on the steps of sequences of numbers."""
     x = keras.Input((TIME,))
@@ -249,6 +316,9 @@ def always_training(layer):
             "LayerNormalization",
         ),
         (lambda: over_time(layers.Dense(TIME)), "Dense"),
+        (lambda: sequential(Differences(), kmr.AdamGRU(4)), "Differences .* each step"),
+        (lambda: sequential(Detrended(4)), "Detrended .* each step"),
+        (scaled_by_the_end, "Multiply .* each step"),
         (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),
         (
             lambda: keras.Sequential([keras.Input((TIME, 4, 3)), layers.ConvLSTM1D(2, 2)]),

@@ -11,6 +11,7 @@ from keras import ops, tree
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
 from keras_momentum_rnn.paths.devices import current_device
+from keras_momentum_rnn.rebuilding import held_layers
 from keras_momentum_rnn.rules import register
 
 derivatives = importlib.import_module(
@@ -127,9 +128,9 @@ class HessianFreeModel(keras.Model):
         sums = [x for x in tree.flatten(loss) if getattr(x, "reduction", None) == "sum"]
         if sums and fraction != 1:
             raise ValueError(
-                "`curvature_fraction` needs losses that are means over the batch: the curvature "
-                "of a part of a sum is too small. Received: "
-                f"curvature_fraction={fraction} with the loss {sums[0].name!r} of reduction='sum'"
+                "`curvature_fraction` needs losses that are means over the batch: the "
+                "curvature of a part of a sum is too small. Received: "
+                f"curvature_fraction={fraction} with the loss {sums[0].name!r}, a sum"
             )
         if not self.trainable_variables:
             raise ValueError("A HessianFreeModel needs weights to train. Received: none")
@@ -276,23 +277,6 @@ class HessianFreeModel(keras.Model):
         # Here, since on JAX an error inside `fit` would lose the weights.
         if self.compiled:
             self.optimizer.build(self.trainable_variables)
-
-
-def held_layers(thing, seen=None):
-    """Return a layer and all layers inside it, those in attributes of custom layers, too."""
-    seen = {} if seen is None else seen
-    if isinstance(thing, list | tuple | set):
-        parts = thing
-    elif isinstance(thing, dict):
-        parts = thing.values()
-    elif isinstance(thing, keras.layers.Layer) and id(thing) not in seen:
-        seen[id(thing)] = thing
-        parts = vars(thing).values()
-    else:
-        parts = ()
-    for part in parts:
-        held_layers(part, seen)
-    return list(seen.values())
 
 
 def first_samples(fraction, samples):
