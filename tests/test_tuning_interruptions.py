@@ -202,6 +202,27 @@ def test_a_damaged_best_model_is_written_again(tmp_path):
     assert search(tmp_path).best_model()
 
 
+def test_the_best_model_is_of_the_best_trial_or_refused(tmp_path):
+    options = {"max_trials": 3, "first": [{"step_size": 0.01}, {"step_size": 0.04}]}
+    search(tmp_path, **{**options, "max_trials": 1})
+    for overwrite in (False, True):
+        with pytest.raises(KeyboardInterrupt):
+            search(tmp_path, {1: fail(KeyboardInterrupt())}, overwrite=overwrite, **options)
+        assert (tmp_path / "best.keras").exists() is not overwrite
+        assert (tmp_path / "results.csv").exists() is not overwrite
+        with pytest.raises(ValueError, match=r"is not of the best trial; repeat the call"):
+            load_results(tmp_path).best_model()
+        assert search(tmp_path, **options).best_model()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_trials_of_no_search_is_kept(overwrite, tmp_path):
+    (tmp_path / "trials").mkdir()
+    with pytest.raises(ValueError, match=r"`trials` is of none: .* Received: directory="):
+        search(tmp_path, overwrite=overwrite)
+    assert {path.name for path in tmp_path.rglob("*")} == {"trials", "lock"}
+
+
 # Continuation
 
 
@@ -298,6 +319,15 @@ def test_data_differ_in_values_type_shape_and_place():
     assert len({str(flat(data)) for data in different}) == len(different)
     for same in (keras.ops.convert_to_tensor(x), np.repeat(x, 2)[::2]):
         assert flat(same) == flat(x)
+
+
+def test_names_that_keras_counts_are_compared_without_the_count():
+    head = {"name": "dense_7", "activation": "gate_7", "keras_history": ["lstm_7", 0]}
+    model = {"layers": [head], "input_layers": ["input_layer_7", 0]}
+    values = {"model": {"layers": model}, "hypermodel": {"head": head}, "objective": "auc_7"}
+    assert {name for name, value in flat(values).items() if "_7" in str(value)} == {
+        *("model/layers/layers/0/activation", "hypermodel/head/activation", "objective")
+    }
 
 
 def test_of_datasets_functions_and_objects_the_class_alone_is_compared():

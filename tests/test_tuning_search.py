@@ -55,6 +55,43 @@ def test_first_trials_come_first(strategy, tmp_path):
     ]
 
 
+def test_a_grid_is_tried_as_a_whole(tmp_path):
+    points = [0.1 * n for n in range(12)]
+
+    class Grid(Scripted):
+        def build(self, hp):
+            hp.Choice("step_size", points)
+            return super().build(keras_tuner.HyperParameters())
+
+    first = [{"step_size": point} for point in points]
+    results = search(tmp_path, hypermodel=Grid(), first=first, max_trials=len(first))
+    assert [row.values for row in results.rows] == first
+
+
+def test_trials_have_the_dtype_policy_of_the_caller_who_keeps_it(tmp_path):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    results = search(tmp_path, max_trials=1)
+    assert results.best_model().layers[0].compute_dtype == "bfloat16"
+    assert keras.config.dtype_policy().name == "mixed_bfloat16"
+
+
+def test_hyperparameters_may_be_declared_and_have_any_name(tmp_path):
+    class Declared(Scripted):
+        def declare_hyperparameters(self, hp):
+            hp.Float("x_logit", -2000.0, -1000.0)
+            hp.Fixed("epochs", 3)
+
+        def build(self, hp):
+            hp.get("x_logit")
+            return super().build(hp)
+
+    first = [{"x_logit": -1500.0}]
+    results = search(tmp_path, hypermodel=Declared(), first=first, max_trials=1)
+    assert results.best.values["x_logit"] == -1500
+    (line,) = csv.DictReader((tmp_path / "results.csv").open())
+    assert (line["epochs"], line["hp/epochs"]) == ("[None]", "3")
+
+
 def test_executions_have_seeds_of_their_own_and_give_mean_and_spread(tmp_path):
     drawn = []
 
@@ -70,6 +107,47 @@ def test_executions_have_seeds_of_their_own_and_give_mean_and_spread(tmp_path):
         assert row.scores == pytest.approx(drawn[:3])
         assert row.score == pytest.approx(np.mean(drawn[:3]))
         assert row.spread == pytest.approx(np.std(drawn[:3], ddof=1))
+
+
+def history(**values):
+    made = keras.callbacks.History()
+    made.history = values
+    return made
+
+
+class Returning(Scripted):
+    """Its `fit` returns a given value."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def fit(self, *args, **kwargs):
+        super().fit(*args, **kwargs)
+        return self.value
+
+
+def test_fit_may_return_several_scores_and_validate_by_itself(tmp_path):
+    value = [0.25, {"val_loss": 0.5}, history(val_loss=[0.75, 1.0], loss=[1.0, 1.0])]
+    results = search(tmp_path, hypermodel=Returning(value), objective="val_loss", max_trials=1)
+    assert results.best.scores == [0.5] and results.best.epochs == [None]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (None, TypeError, "Did you forget to return"),
+        ({"accuracy": 0.5}, ValueError, "the specified objective, score"),
+        (history(loss=[1.0], accuracy=[1.0]), ValueError, "Received: ['accuracy', 'loss']"),
+        (history(loss=[1.0, 1.0], score=[1.0]), ValueError, "score must be a result of every"),
+    ],
+    ids=["none", "dict", "history", "some epochs"],
+)
+def test_a_fit_without_the_objective_stops_the_search(value, error, message, tmp_path):
+    hypermodel = Returning(value)
+    with pytest.raises(error) as stopped:
+        search(tmp_path, hypermodel=hypermodel)
+    assert message in str(stopped.value) and hypermodel.trained == 1
 
 
 # Broken trials
@@ -255,7 +333,14 @@ def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
         ({"executions": 1.5}, "`executions` must be a positive integer"),
         ({"seed": -1}, "`seed` must be a non-negative integer. Received: seed=-1"),
         ({"strategy": "hyperband"}, "`max_trials` must be None for Hyperband"),
-        ({"objective": "val_loss"}, "needs `validation_data` or `validation_split`"),
+        (
+            {"hypermodel": lambda hp: None, "objective": "val_loss"},
+            "needs `validation_data` or `validation_split`",
+        ),
+        (
+            {"hypermodel": lambda hp: None, "validation_split": 0.5, "validation_freq": 2},
+            "Received: validation_freq=2",
+        ),
         ({"objective": ["val_loss"]}, "`objective` must be the name of a metric"),
         ({"objective": "glory"}, 'for unknown metric "glory"'),
         ({"first": [{"beta": 0.5}]}, "Received: beta in"),

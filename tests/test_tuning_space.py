@@ -24,7 +24,7 @@ from keras_momentum_rnn.tuning import (
     suggest_layer,
 )
 from keras_momentum_rnn.tuning.first_trials import completed
-from keras_momentum_rnn.tuning.space import LOGIT, layer_value
+from keras_momentum_rnn.tuning.space import LOGIT, ask, layer_value
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "tune.md"
 # What each rule's layers choose, by the prefix of their names.
@@ -132,6 +132,10 @@ def test_the_layers_of_a_stack_share_their_numbers():
         layers = [layer for layer in model.layers if isinstance(layer, keras.layers.RNN)]
         assert [layer.return_sequences for layer in layers] == [True] * (depth - 1) + [False]
         assert {layer.step_size for layer in layers} == {0.25}
+
+
+def test_the_first_choice_is_the_default_of_a_bool():
+    assert ask(parameters(), "bidirectional", [True, False]) is True
 
 
 def test_clipping_may_be_none_in_a_list():
@@ -357,6 +361,7 @@ def test_bad_arguments_are_refused(arguments, message):
         ({"clipnorm": -1.0}, "`clipnorm` must be a number in (0, infinity)"),
         ({"bidirectional": "yes"}, "`bidirectional` must be one of"),
         ({"momentum": (0.9, 0.1)}, "`momentum` must be an interval"),
+        ({"return_sequences": True}, "`sequence` says whether there is an output for every"),
     ],
     ids=str,
 )

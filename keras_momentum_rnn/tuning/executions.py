@@ -4,13 +4,14 @@ import contextlib
 import errno
 import math
 import os
+import statistics
 import textwrap
 import time
 from pathlib import Path
 
 import keras
 import keras_tuner
-from keras_tuner.errors import FailedTrialError, FatalError
+from keras_tuner.errors import FailedTrialError, FatalError, FatalValueError
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
 
@@ -114,14 +115,16 @@ class Executions(keras_tuner.HyperModel):
 
     def __init__(self, inner, objective, seed):
         super().__init__()
-        is_hypermodel = isinstance(inner, keras_tuner.HyperModel)
-        if not is_hypermodel and not callable(inner):
+        self.make, self.train = inner, super().fit
+        if isinstance(inner, keras_tuner.HyperModel):
+            self.make, self.train = inner.build, inner.fit
+            self.declare_hyperparameters = inner.declare_hyperparameters
+        elif not callable(inner):
             raise ValueError(
                 "`hypermodel` must be a keras_tuner.HyperModel, or a function of `hp` that "
                 f"returns a compiled model. Received: hypermodel={inner!r}"
             )
-        self.make = inner.build if is_hypermodel else inner
-        self.train = inner.fit if is_hypermodel else super().fit
+        self.policy = keras.config.dtype_policy()  # keras-tuner resets it before each model
         self.objective = objective
         self.seed = seed
         self.folder = None
@@ -144,6 +147,7 @@ class Executions(keras_tuner.HyperModel):
             (self.folder / "record.json").unlink(missing_ok=True)
 
     def build(self, hp):
+        keras.config.set_dtype_policy(self.policy)
         keras.utils.set_random_seed(self.seed + len(self.record["executions"]))
         model = self.make(hp)
         if not isinstance(model, keras.Model):
@@ -162,6 +166,8 @@ class Executions(keras_tuner.HyperModel):
         callbacks = [keras.callbacks.TerminateOnNaN(), *callbacks]
         with freed_graphs():
             result = self.train(hp, model, *args, callbacks=callbacks, **kwargs)
+        if result is None or (isinstance(result, dict) and self.objective.name not in result):
+            return result  # keras-tuner stops the search, and says why
         score, epochs = outcome(result, self.objective)
         execution = {
             "seed": self.seed + len(self.record["executions"]),
@@ -187,14 +193,22 @@ def outcome(result, objective):
     """Return the objective of an execution at its best epoch, and the number of epochs.
 
     Raises:
+        FatalValueError: if not every epoch has the objective, as would be so in all trials.
         FailedTrialError: if it or the loss is NaN or infinite, which keras-tuner would rank:
             `test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one`.
     """
+    if isinstance(result, list):  # of several trainings
+        return statistics.fmean(outcome(one, objective)[0] for one in result), None
     if not isinstance(result, keras.callbacks.History):
         score = float(result[objective.name] if isinstance(result, dict) else result)
         history, epochs = {objective.name: [score]}, None
     else:
-        history, epochs = result.history, len(result.history[objective.name])
+        history, epochs = result.history, len(result.history.get(objective.name, ()))
+        if epochs < max(map(len, history.values()), default=1):
+            raise FatalValueError(
+                f"The objective {objective.name} must be a result of every epoch. "
+                f"Received: {sorted(history)}"
+            )
     for name in ("loss", "val_loss", objective.name):
         for epoch, value in enumerate(history.get(name, ()), 1):
             if not math.isfinite(value):

@@ -10,7 +10,7 @@ from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.layers.registry import available_layers
-from keras_momentum_rnn.tuning.space import LOGIT, OF_LAYERS, coded, plain
+from keras_momentum_rnn.tuning.space import OF_LAYERS, coded, plain, shown
 
 MNIST, PIXELS, SPEECH, WORDS = ("mnist",), ("pmnist",), ("timit",), ("ptb",)
 LONG = ("copying_1k", "copying_2k", "adding")
@@ -98,15 +98,15 @@ def completed(trial, space):
     for hp in space:
         hps.merge([hp])
         if hps.is_active(hp):
-            name = hp.name.removesuffix(LOGIT)
+            name = shown(hp.name)
             if name in left:
                 hps.values[hp.name] = checked_value(hp, left.pop(name))
             else:
                 hps.values[hp.name] = default(hp, hps.values)
     if left:
-        active = [name.removesuffix(LOGIT) for name in hps.values]
         raise ValueError(
-            f"A first trial may set what the search chooses in its branch, {active}. "
+            "A first trial may set what the search chooses in its branch, "
+            f"{list(map(shown, hps.values))}. "
             f"Received: {', '.join(left)} in {trial}"
         )
     return hps.values

@@ -96,6 +96,11 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             for name, hyperparameter in OF_MODELS.items()
         }
         self.arguments = arguments
+        if "return_sequences" in arguments:
+            raise ValueError(
+                "`sequence` says whether there is an output for every step. "
+                f"Received: return_sequences={arguments['return_sequences']!r}"
+            )
         # A mistake shows here, and not in the middle of a search.
         suggest_layer(keras_tuner.HyperParameters(), self.layers, 1, **arguments)
 

@@ -41,11 +41,15 @@ class Oracle:
 
     def populate_space(self, trial_id):
         response = self.proposed(trial_id)
-        values = response.get("values")
+        values = response.get("values") or {}
         begun = sum(is_new(trial.hyperparameters.values) for trial in self.trials.values())
-        if values and is_new(values) and begun < len(self.first):
+        # In a small space keras-tuner may find no new values and stop before the last of
+        # `first`: `test_a_grid_is_tried_as_a_whole`. Hyperband has no bracket for such a trial.
+        goes_on = values or self.max_trials
+        if goes_on and is_new(values) and begun < len(self.first):
             own = {name: v for name, v in values.items() if name.startswith("tuner/")}
-            response["values"] = {**completed(self.first[begun], self.get_space().space), **own}
+            values = {**completed(self.first[begun], self.get_space().space), **own}
+            return {"status": "RUNNING", "values": values}
         return response
 
     @keras_tuner.synchronized

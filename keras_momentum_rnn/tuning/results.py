@@ -12,7 +12,7 @@ from keras_tuner.engine.hyperparameters import Fixed
 from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.tuning import state
 from keras_momentum_rnn.tuning.executions import read_record
-from keras_momentum_rnn.tuning.space import LOGIT, layer_value, plain
+from keras_momentum_rnn.tuning.space import layer_value, plain, shown
 
 
 @dataclass
@@ -79,10 +79,8 @@ def row_of(trial, folder):
         for hp in trial.hyperparameters.space
         if hp.name in in_search and not hp.name.startswith("tuner/")
     ]
-    values = {
-        hp.name.removesuffix(LOGIT): layer_value(hp.name, in_search[hp.name]) for hp in active
-    }
-    fixed = {hp.name.removesuffix(LOGIT) for hp in active if isinstance(hp, Fixed)}
+    values = {shown(hp.name): layer_value(hp.name, in_search[hp.name]) for hp in active}
+    fixed = {shown(hp.name) for hp in active if isinstance(hp, Fixed)}
     row = Row(
         trial=trial.trial_id,
         status=trial.status,
@@ -152,7 +150,16 @@ class Results:
         return sorted(completed, key=lambda row: row.score, reverse=best_is_largest)
 
     def best_model(self) -> keras.Model:
-        """Return the best model of the search, with its weights of the best epoch."""
+        """Return the best model of the search, with its weights of the best epoch.
+
+        Raises:
+            ValueError: if the search is not done, so that best.keras is of another trial.
+        """
+        if self.best is None or state.load(self.directory).get("best") != self.best.trial:
+            raise ValueError(
+                "best.keras is not of the best trial; repeat the call of `tune` to write it. "
+                f"Received: directory={str(self.directory)!r}"
+            )
         return keras.saving.load_model(self.directory / "best.keras")
 
     def table(self) -> pd.DataFrame:
@@ -175,6 +182,11 @@ class Results:
 
     def write(self) -> None:
         """Write results.csv, a line for each trial."""
-        table = pd.DataFrame(asdict(row) | row.values for row in self.rows)
+        # A hyperparameter with the name of another column, `epochs`, is `hp/epochs`.
+        taken = Row.__annotations__.keys() - {"layer"}
+        table = pd.DataFrame(
+            asdict(row) | {f"hp/{n}" if n in taken else n: v for n, v in row.values.items()}
+            for row in self.rows
+        )
         with replaced(self.directory / "results.csv") as new:
             table.drop(columns=["values", "chosen"], errors="ignore").to_csv(new, index=False)

@@ -75,7 +75,8 @@ def tune(
             Defaults to that of the hypermodel, or `"val_loss"`.
         first: list of dicts, trials to start with, such as those of `paper_trials`: values by
             name, as layers take them. What a dict leaves out has the layer's default if the
-            search has it, otherwise the low end of its range or the first of its choices.
+            search has it; otherwise, and for your own classes of layers, the low end of its
+            range or the first of its choices.
         seed: non-negative integer: the same seed gives the same trials. Defaults to 0.
         overwrite: bool, whether to remove an earlier search there. Defaults to `False`.
         verbose: 1 to show progress, or 0. Defaults to 1.
@@ -86,8 +87,9 @@ def tune(
         `Results`, with `rows`, `best`, `table()` and `best_model()`.
 
     Raises:
-        ValueError: if an argument is out of its range, or `directory` holds another search or
-            one that another process runs.
+        ValueError: if an argument is out of its range, `directory` holds another search or
+            one that another process runs, or `fit` does not give the objective.
+        TypeError: if the `fit` of a hypermodel returns nothing.
         OSError: if the machine fails in a trial. Repeat the call to resume.
         RuntimeError: if every trial failed. The files are still written.
 
@@ -115,8 +117,9 @@ def tune(
     if objective is None:
         objective = getattr(hypermodel, "objective", "val_loss")
     oracle = oracles.make(strategy, max_trials, epochs, seed, objective)
-    objective = checked_objective(oracle.objective, fit)
-    hp, watched = keras_tuner.HyperParameters(), Executions(hypermodel, objective, seed)
+    hp, watched = keras_tuner.HyperParameters(), Executions(hypermodel, oracle.objective, seed)
+    check_objective(watched, fit)
+    watched.declare_hyperparameters(hp)
     model = watched.build(hp)
     oracle.first = [dict(trial) for trial in first]
     for trial in oracle.first:
@@ -132,7 +135,7 @@ def tune(
         strategy=strategy,
         seed=seed,
         executions=executions,
-        objective=objective,
+        objective=oracle.objective,
         first=oracle.first,
         space=hp.get_config()["space"],
     )
@@ -150,7 +153,7 @@ def tune(
         except KeyboardInterrupt:
             done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
             raise shown_alone(KeyboardInterrupt(f"{done}; repeat the call to resume")) from None
-        return finish(tuner)
+        return finish(tuner, stored)
 
 
 def shown_alone(error):
@@ -186,7 +189,7 @@ def reports(tuner, stored, file):
     return on_change
 
 
-def finish(tuner):
+def finish(tuner, stored):
     """Write what was found, and return it."""
     results = load_results(tuner.directory)
     results.write()
@@ -205,6 +208,7 @@ def finish(tuner):
         return results
     with replaced(results.directory / "best.keras") as new:
         model.save(new)
+    state.save(results.directory, {**stored, "best": results.best.trial}, tuner.oracle)
     return results
 
 
@@ -225,17 +229,24 @@ def check(strategy, max_trials, epochs, executions, seed):
     checked_count("max_trials", max_trials)
 
 
-def checked_objective(objective, fit):
-    """Return the `keras_tuner.Objective` of an oracle."""
+def check_objective(watched, fit):
+    """Raise a `ValueError` if `fit`, unless it is the user's, does not give the objective."""
+    objective = watched.objective
     if type(objective) is not keras_tuner.Objective:
         raise ValueError(
             "`objective` must be the name of a metric or a keras_tuner.Objective. "
             f"Received: objective={objective!r}"
         )
-    validates = "validation_data" in fit or "validation_split" in fit
-    if objective.name.startswith("val_") and not validates:
+    is_own = getattr(watched.train, "__func__", None) is not keras_tuner.HyperModel.fit
+    if is_own or not objective.name.startswith("val_"):
+        return
+    if "validation_data" not in fit and "validation_split" not in fit:
         raise ValueError(
             f"The objective {objective.name} needs `validation_data` or `validation_split`. "
             f"Received: {sorted(fit)}"
         )
-    return objective
+    if fit.get("validation_freq", 1) != 1:
+        raise ValueError(
+            f"The objective {objective.name} needs `validation_freq=1`, a value each epoch. "
+            f"Received: validation_freq={fit['validation_freq']!r}"
+        )

@@ -38,6 +38,7 @@ OF_MODELS = {
     "clipnorm": Hyperparameter(above=0, optional=True, search=[1.0], scale="log"),
 }
 HYPERPARAMETERS = {**OF_LAYERS, **OF_MODELS}
+LOGITS = {name + LOGIT for name, h in HYPERPARAMETERS.items() if h.scale == "logit"}
 
 
 def suggest_layer(
@@ -167,9 +168,10 @@ def ask(hp, name, spec):
     elif isinstance(spec, tuple):
         kind = hp.Int if hyperparameter.integer else hp.Float
         value = kind(name, *spec, sampling=hyperparameter.scale)
+    elif isinstance(spec, list) and isinstance(spec[0], bool):
+        value = hp.Boolean(name, spec[0])
     elif isinstance(spec, list):
-        is_bool = isinstance(spec[0], bool)
-        value = hp.Boolean(name) if is_bool else hp.Choice(name, [coded(name, v) for v in spec])
+        value = hp.Choice(name, [coded(name, v) for v in spec])
     else:
         value = hp.Fixed(name, coded(name, spec))
     return None if value is None else layer_value(name, value)
@@ -207,9 +209,14 @@ def checked_spec(name, spec):
     return low, high
 
 
+def shown(name):
+    """Return the name of a hyperparameter for the user: `"a/beta_logit"` is `"a/beta"`."""
+    return name.removesuffix(LOGIT) if name.rpartition("/")[2] in LOGITS else name
+
+
 def plain(name):
     """Return the argument that a hyperparameter stands for: `"a/beta_logit"` is `"beta"`."""
-    return name.rpartition("/")[2].removesuffix(LOGIT)
+    return shown(name).rpartition("/")[2]
 
 
 def coded(name, value):
@@ -217,7 +224,7 @@ def coded(name, value):
     hyperparameter = HYPERPARAMETERS.get(plain(name))
     if value is None and hyperparameter is not None and hyperparameter.optional:
         return 0 if hyperparameter.integer else 0.0
-    return math.log(value / (1 - value)) if name.endswith(LOGIT) else value
+    return math.log(value / (1 - value)) if shown(name) != name else value
 
 
 def layer_value(name, value):
@@ -225,7 +232,7 @@ def layer_value(name, value):
     hyperparameter = HYPERPARAMETERS.get(plain(name))
     if value == 0 and hyperparameter is not None and hyperparameter.optional:
         return None
-    if name.endswith(LOGIT):
+    if shown(name) != name:
         # Six digits: 0.999, not what the logit and its inverse make of it.
         return float(f"{1 / (1 + math.exp(-value)):.6g}")
     return value

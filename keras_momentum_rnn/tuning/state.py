@@ -1,6 +1,7 @@
 """The state of a search on the disk, so that an interrupted search can resume.
 
-search.json                   settings, and keras-tuner's state when a trial last began or ended
+search.json                   settings, keras-tuner's state when a trial last began or ended,
+                              and the trial in best.keras
 trials/                       keras-tuner's files; only the weights in them are read again
 trials/trial_07/record.json   attempts, executions and error of a trial
 lock                          of the process that leads the search
@@ -29,6 +30,9 @@ ID = "tuner/search"
 ADVICE = "pass `overwrite=True` to remove it, or choose another."
 # So many differences are named in an error.
 NAMED = 8
+# Where a config has the name of a layer. Keras counts the layers of a process: "dense_3" is
+# "dense" in the next.
+COUNTED = re.compile(r"/(hyper)?model/.*/(name|keras_history/0|(in|out)put_layers/.*)")
 
 
 # The state
@@ -39,8 +43,8 @@ def claimed(directory, settings, overwrite):
     """Give the state of the search in `directory`, begun if it is new, and keep others out.
 
     Raises:
-        ValueError: if `directory` holds another search, its search.json is damaged, or another
-            process leads the search.
+        ValueError: if `directory` holds another search or a folder `trials` of none, its
+            search.json is damaged, or another process leads the search.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -52,10 +56,18 @@ def claimed(directory, settings, overwrite):
                 f"another. Received: directory={str(directory)!r}"
             ) from error
         path = directory / "search.json"
-        if overwrite:
-            path.unlink(missing_ok=True)
-            shutil.rmtree(directory / "trials", ignore_errors=True)
+        trials = directory / "trials"
+        if overwrite and path.exists():
+            shutil.rmtree(trials, ignore_errors=True)
+            # search.json last: it says whose the others are.
+            for name in ("best.keras", "results.csv", "search.json"):
+                (directory / name).unlink(missing_ok=True)
         if not path.exists():
+            if trials.exists():
+                raise ValueError(
+                    "`directory` must be new, empty or hold a search. Its folder `trials` is "
+                    f"of none: choose another. Received: directory={str(directory)!r}"
+                )
             begun = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
             write_json(path, begun)
         yield same(directory, settings)
@@ -149,8 +161,7 @@ def flat(value, path=""):
     if isinstance(value, dict):
         parts = [flat(inner, f"{path}/{name}") for name, inner in value.items()]
         return {name: leaf for part in parts for name, leaf in part.items()}
-    if isinstance(value, str):
-        # Keras counts the layers of a process: "dense_3" is "dense" in the next.
+    if isinstance(value, str) and COUNTED.fullmatch(path):
         value = re.sub(r"_\d+$", "", value)
     return {} if value is None else {path.strip("/"): value}
 
