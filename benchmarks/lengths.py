@@ -3,8 +3,8 @@
     KERAS_BACKEND=jax python benchmarks/lengths.py
 
 64 sequences of at most 128 steps train an LSTM of 128 units, a bidirectional one, and two
-stacked ones. Lengths are spread evenly around a mean of a half and of a tenth. All take turns
-in one process:
+stacked ones. Lengths are spread evenly, and one is the longest; their mean is 0.5 or 0.11 of
+it. All take turns in one process:
 
     padded     without a mask: Keras's LSTM, on PyTorch `torch.nn.LSTM`
     masked     Keras's LSTM behind `Masking`
@@ -32,7 +32,7 @@ import keras_momentum_rnn as kmr  # noqa: E402
 from papers.experiments.results_file import processor  # noqa: E402
 
 BATCH, STEPS, FEATURES, UNITS = 64, 128, 32, 128
-# Each with the mean lengths, as parts of the longest, at which it is measured.
+# Each with the mean lengths, as parts of the longest, around which the others are spread.
 MODELS = {
     "one": (0.5, 0.1),
     "bidirectional": (0.5, 0.1),
@@ -79,16 +79,26 @@ def torch_step(model, x, y, lengths, packed):
     return step
 
 
+def lengths_of(mean):
+    """Return the lengths of a batch, spread around a mean, but for the last, the longest."""
+    if mean == 1:
+        return np.full(BATCH, STEPS)
+    lengths = np.linspace(1, 2 * mean * STEPS - 1, BATCH).round().astype(int)
+    lengths[-1] = STEPS
+    return lengths
+
+
+def mean_length(mean):
+    """Return the mean of `lengths_of`, as a part of the longest, as results name it."""
+    return f"{lengths_of(mean).mean() / STEPS:.2g}"
+
+
 def contestants(model, mean):
     """Return the training steps to time, by name."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((BATCH, STEPS, FEATURES)).astype("float32")
     y = rng.standard_normal((BATCH, 1)).astype("float32")
-    lengths = np.full(BATCH, STEPS)
-    if mean < 1:
-        lengths = np.linspace(1, 2 * mean * STEPS - 1, BATCH).round().astype(int)
-        lengths[-1] = STEPS
-        x[np.arange(STEPS) >= rng.permuted(lengths)[:, None]] = 0
+    x[np.arange(STEPS) >= rng.permuted(lengths_of(mean))[:, None]] = 0
     masked, steps = mean < 1, {}
 
     def step(layer, masked):
@@ -120,7 +130,7 @@ def main():
             row |= {"rounds": options.rounds, "load": [LOAD, os.getloadavg()]}
             print(f"{model:14} {mean}", row, flush=True)
             backend = keras.config.backend()
-            record("lengths.json", row, backend, processor(), model, str(mean))
+            record("lengths.json", row, backend, processor(), model, mean_length(mean))
 
 
 if __name__ == "__main__":

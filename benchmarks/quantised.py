@@ -11,7 +11,6 @@ from the float32 file's, and bytes. It needs the extras `export` and `tasks`.
 """
 
 import argparse
-import json
 import tempfile
 import warnings
 from importlib import metadata
@@ -21,6 +20,7 @@ import keras
 import numpy as np
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.atomic_files import write_json
 
 RESULT = Path(__file__).parent / "results" / "quantised.json"
 LAYERS = {
@@ -55,7 +55,7 @@ def main():
         },
         "layers": found,
     }
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    write_json(options.output, record)
 
 
 def digits():

@@ -11,7 +11,6 @@ needs the extra `export`.
 """
 
 import argparse
-import json
 import os
 import tempfile
 import time
@@ -23,6 +22,7 @@ import keras
 import numpy as np
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.atomic_files import write_json
 from keras_momentum_rnn.streaming import step_model
 
 RESULT = Path(__file__).parent / "results" / "streaming.json"
@@ -74,7 +74,7 @@ def main():
         "load average": [round(x, 1) for x in os.getloadavg()],
         "layers": found,
     }
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    write_json(options.output, record)
     for name, row in found.items():
         print(name, row["step"]["microseconds"], row["step"]["to the LSTM"])
 

@@ -4,7 +4,8 @@
     python examples/characters.py mytext.txt --updates 5000
 
 Without a file, the text is the reference of the language that comes with Python. The score is
-bits for each character of a part that the model has not seen; 8 bits are no prediction at all.
+bits for each character of a part that the model has not seen. No prediction at all, each
+character as likely as any other, has log2 of their number.
 """
 
 import argparse
@@ -29,6 +30,8 @@ def main():
     text = (
         options.text.read_text() if options.text else "\n".join(map(topics.get, sorted(topics)))
     )
+    if len(text) <= 10 * STEPS:  # the last tenth is held out
+        raise SystemExit(f"A text needs more than {10 * STEPS} characters; it has {len(text)}")
     alphabet = sorted(set(text))
     code = {character: i for i, character in enumerate(alphabet)}
     numbers = np.array([code[character] for character in text], "int32")
@@ -52,8 +55,12 @@ def main():
 
     held_out = samples(numbers[end:], 256, rng)
     bits = model.evaluate(*held_out, verbose=0) / np.log(2)
-    print(f"Held out: {bits:.2f} bits a character, by frequency alone {entropy(numbers):.2f}")
-    print(written(model, "The ", code, alphabet, options.write, rng))
+    guess = np.log2(len(alphabet))
+    print(
+        f"Held out: {bits:.2f} bits a character, by frequency alone {entropy(numbers):.2f}, "
+        f"all alike {guess:.2f}"
+    )
+    print(written(model, numbers[end:][:STEPS], alphabet, options.write, rng))
 
 
 def samples(numbers, count, rng):
@@ -68,12 +75,12 @@ def entropy(numbers):
     return -(share * np.log2(share)).sum()
 
 
-def written(model, start, code, alphabet, count, rng):
-    """Return a text that the model continues, drawn character by character."""
-    text = [code[character] for character in start]
+def written(model, start, alphabet, count, rng):
+    """Return a text of `STEPS` characters and how the model continues it, each one drawn."""
+    text = list(start)
     for _ in range(count):
         # Always so many characters: another length would be compiled again.
-        seen = np.array(([code[" "]] * STEPS + text)[-STEPS:], "int32")
+        seen = np.array(text[-STEPS:], "int32")
         logits = model.predict_on_batch(seen[None])[0, -1].astype("float64") / 0.7
         share = np.exp(logits - logits.max())
         text.append(int(rng.choice(len(alphabet), p=share / share.sum())))

@@ -27,20 +27,23 @@ def main():
     parser.add_argument("--steps", type=int, default=48, help="rows that the model reads")
     parser.add_argument("--epochs", type=int, default=20, help="at most")
     options = parser.parse_args()
-    table = pd.read_csv(options.data or written(Path("sensor.csv")))
-    table = table.select_dtypes("number").interpolate(limit_direction="both")
+    table = pd.read_csv(options.data or written(Path("sensor.csv"))).select_dtypes("number")
     if options.target not in table:
         raise SystemExit(f"--target must be one of {list(table)}. Received: {options.target!r}")
 
     # The first 60 % of the time train, the next 20 % stop the training, the last 20 % test.
     # Neighbouring windows share most rows: drawn at random, they would leak into the test.
-    values = table.to_numpy("float32")
+    # The model sees the last value in place of a missing one: a value from after it would tell
+    # the target. No filled value is a target.
+    values = table.ffill().to_numpy("float32")
+    known = table[options.target].notna().to_numpy()
     ends = [int(share * len(values)) for share in (0.6, 0.8)]
-    mean, deviation = values[: ends[0]].mean(axis=0), values[: ends[0]].std(axis=0)
-    scaled = (values - mean) / np.where(deviation > 0, deviation, 1)
+    mean, deviation = (f(values[: ends[0]], axis=0) for f in (np.nanmean, np.nanstd))
+    scaled = np.nan_to_num((values - mean) / np.where(deviation > 0, deviation, 1))
     column = table.columns.get_loc(options.target)
     train, validation, test = (
-        windows(part, options.steps, column) for part in np.split(scaled, ends)
+        windows(*part, options.steps, column)
+        for part in zip(np.split(scaled, ends), np.split(known, ends))
     )
 
     keras.utils.set_random_seed(0)
@@ -72,12 +75,17 @@ def main():
     print(f"Next {options.target}: {following.item() * deviation[column] + mean[column]:.4g}")
 
 
-def windows(part, steps, column):
-    """Return (windows, steps, columns) and the value that follows each window."""
-    if len(part) <= steps:
-        raise SystemExit(f"Each part needs more than --steps={steps} rows; one has {len(part)}")
+def windows(part, known, steps, column):
+    """Return (windows, steps, columns) and the value that follows each, where it is known."""
+    known = known[steps:]
+    if not known.any():
+        raise SystemExit(
+            f"Each part needs more than --steps={steps} rows, and targets after them; one has "
+            f"{len(part)} rows"
+        )
     found = np.lib.stride_tricks.sliding_window_view(part[:-1], steps, axis=0)
-    return np.ascontiguousarray(found.swapaxes(1, 2)), part[steps:, column : column + 1]
+    x, y = found.swapaxes(1, 2)[known], part[steps:, column : column + 1][known]
+    return np.ascontiguousarray(x), y
 
 
 def with_one(x):

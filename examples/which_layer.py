@@ -92,12 +92,15 @@ def read(path):
     print(f"{missing.sum():,} of {len(table):,} steps lack a value and are masked")
     if missing.mean() > 0.5:
         raise ValueError(f"a value is missing in {missing.mean():.0%} of the steps; fill them")
-    labels = table.groupby("sequence", sort=False)["label"].agg(["first", "nunique"])
-    if table["sequence"].isna().any() or (labels["nunique"] != 1).any():
-        raise ValueError("each row needs a sequence, each sequence one label in all its rows")
-    y, classes = pd.factorize(labels["first"], sort=True)
     apart = "source" if "source" in table else "sequence"
-    source = table.groupby("sequence", sort=False)[apart].first().to_numpy()
+    steps = table.groupby("sequence", sort=False)
+    for name in ("label", apart):
+        if table["sequence"].isna().any() or (steps[name].nunique() != 1).any():
+            raise ValueError(
+                f"each row needs a sequence, each sequence one {name} in all its rows"
+            )
+    labels, source = steps["label"].first(), steps[apart].first().to_numpy()
+    y, classes = pd.factorize(labels, sort=True)
     rows, counts = np.arange(len(y)), pd.Series(source).groupby(classes[y]).nunique()
     if few := counts[counts < 4].head(5).to_dict():
         raise ValueError(f"each class needs 4 {apart}s or more. Received: {few}")

@@ -1,11 +1,15 @@
 """The score of a layer over momentum and step size: Figure 7 of Nguyen et al. (2020)."""
 
 import dataclasses
+import re
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from papers.experiments.summary import mean_and_spread
+
+# The names of `ablation_setups`: layer, momentum, step size.
+NAME = re.compile(r"(\S+) ([-+.e\d]+) ([-+.e\d]+)")
 
 
 def ablation_setups(recipe, momenta, step_sizes):
@@ -20,31 +24,44 @@ def ablation_setups(recipe, momenta, step_sizes):
     }
 
 
-def heat_map(results):
-    """Return the section of a report on an ablation, and its picture."""
-    metric, scores = results["settings"]["metric"], {}
+def heat_maps(results):
+    """Return the section of a report on ablations, and a picture for each layer."""
+    of_layers = {}
     for row in results["summary"]:
-        layer, *pair = row["layer"].split()
-        if pair:  # not a row of a comparison before it
-            name, scores[tuple(map(float, pair))] = layer, row["test"]
+        if named := NAME.fullmatch(row["layer"]):  # not a row of a comparison before it
+            pair = float(named[2]), float(named[3])
+            of_layers.setdefault(named[1], {})[pair] = row
+    texts = ["## Momentum and step size"]
+    figures = {}
+    for layer, rows in of_layers.items():
+        name = f"heat_map_{layer}.png"
+        end, figures[name] = heat_map(layer, rows, results["settings"])
+        texts.append(f"As in Figure 7 of Nguyen et al. (2020): {name}. {end}")
+    return "\n\n".join(texts), figures
+
+
+def heat_map(layer, rows, settings):
+    """Return a sentence on the best of a layer's pairs, and the picture of all.
+
+    Args:
+        layer: its name.
+        rows: dict from (momentum, step size) to a row of the summary.
+        settings: those of the results file.
+    """
+    metric, scores = settings["metric"], {pair: row["test"] for pair, row in rows.items()}
     ended = [score for score in scores.values() if score is not None]
     end, finding = "All diverged.", "every pair diverged"
     if ended:
-        best = (max if results["settings"]["larger_is_better"] else min)(ended)
-        rows = [row for row in results["summary"] if row["test"] == best]
-        names = " and ".join(row["layer"] for row in rows)
-        end = f"Best: {names}, test {metric} {mean_and_spread(rows[0])}."
+        best = (max if settings["larger_is_better"] else min)(ended)
         pairs = [pair for pair, score in scores.items() if score == best]
+        names = " and ".join(rows[pair]["layer"] for pair in pairs)
+        end = f"Best: {names}, test {metric} {mean_and_spread(rows[pairs[0]])}."
         finding = "best with " + "\nand with ".join(
             f"momentum {momentum:g} and step size {step_size:g}"
             for momentum, step_size in pairs
         )
-    title = f"{name} on {results['settings']['task']}:\n{finding}"
-    text = (
-        "## Momentum and step size\n\nAs in Figure 7 of Nguyen et al. (2020): "
-        f"heat_map.png. {end}"
-    )
-    return text, {"heat_map.png": heat_map_figure(scores, title, f"test {metric}")}
+    title = f"{layer} on {settings['task']}:\n{finding}"
+    return end, heat_map_figure(scores, title, f"test {metric}")
 
 
 def heat_map_figure(scores, title, label):

@@ -23,6 +23,6 @@ def checked_positive(name, value):
 
 def checked_choice(name, value, choices):
     """Return `value`, or raise a `ValueError` if it is none of `choices`."""
-    if value not in choices:
+    if value not in list(choices):  # a list compares what a dict could not hash
         raise ValueError(f"`{name}` must be one of {list(choices)}. Received: {name}={value!r}")
     return value

@@ -37,7 +37,6 @@ def plot_gradient_norms(norms: Mapping[str, np.ndarray], title: str) -> Figure:
 def plot_memory_map(
     states: Mapping[str, Mapping[str, np.ndarray]],
     text: Sequence[str],
-    sample: int = 0,
     neurons: int = 3,
     title: str = "Memory states over the input",
 ) -> Figure:
@@ -53,7 +52,6 @@ def plot_memory_map(
     Args:
         states: dict from the name of a layer to its `memory_map`.
         text: string of `time` characters, or list of as many, the inputs.
-        sample: index of the sample in the batch. Defaults to 0.
         neurons: positive integer, how many slow ones and quick ones to pick. Defaults to 3.
         title: string.
 
@@ -63,7 +61,7 @@ def plot_memory_map(
     panels = {}
     for label, maps in states.items():
         for name, values in memories(maps).items():
-            panels[f"{label}, {name}"] = values[sample]
+            panels[f"{label}, {name}"] = values[0]
     lengths = {label: len(values) for label, values in panels.items()}
     if set(lengths.values()) != {len(text)}:
         raise ValueError(

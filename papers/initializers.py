@@ -70,7 +70,7 @@ class SparseUnits(keras.initializers.RandomNormal):
     """Sparse initialization of dense kernels: equally few incoming weights for each unit.
 
     ```
-    W[:, j]: `connections` entries scale N(0, stddev^2) at random places, the others 0
+    W[:, j]: `connections` entries scale N(0, 1) at random places, the others 0
     ```
 
     For sigmoid units with zero biases. Tanh units behave alike with `scale=0.25` and biases
@@ -79,7 +79,6 @@ class SparseUnits(keras.initializers.RandomNormal):
     Args:
         connections: positive integer, incoming weights of a unit; all of them where there are
             fewer inputs. Defaults to 15.
-        stddev: number > 0. Defaults to 1.
         scale: number > 0, by which the weights are multiplied. Defaults to 1.
         seed: int, or None for one drawn from Python's generator. Defaults to None.
 
@@ -104,13 +103,9 @@ class SparseUnits(keras.initializers.RandomNormal):
     """
 
     def __init__(
-        self,
-        connections: int = 15,
-        stddev: float = 1.0,
-        scale: float = 1.0,
-        seed: int | None = None,
+        self, connections: int = 15, scale: float = 1.0, seed: int | None = None
     ) -> None:
-        super().__init__(stddev=checked_positive("stddev", stddev), seed=seed)
+        super().__init__(seed=seed)
         self.connections = checked_count("connections", connections)
         self.scale = checked_positive("scale", scale)
 
@@ -118,12 +113,11 @@ class SparseUnits(keras.initializers.RandomNormal):
         if len(shape) != 2:
             raise ValueError(f"`shape` must be (inputs, units). Received: shape={shape}")
         kernel = sparse_normal(shape, self.connections, self.seed)
-        return ops.cast(kernel * (self.scale * self.stddev), dtype or keras.config.floatx())
+        return ops.cast(kernel * self.scale, dtype or keras.config.floatx())
 
     def get_config(self) -> dict[str, Any]:
-        config = {"connections": self.connections, "scale": self.scale, **super().get_config()}
-        del config["mean"]  # always zero
-        return config
+        numbers = {"connections": self.connections, "scale": self.scale}
+        return {**numbers, "seed": super().get_config()["seed"]}
 
 
 def sparse_normal(shape: tuple[int, ...], connections: int, seed: int) -> Any:

@@ -48,7 +48,13 @@ def parse(argv):
     add("--updates", type=positive(int), default=updates, help="of an epoch")
     add("--at-once", type=positive(int), default=4, help="epochs of a layer before the next")
     add_task_options(parser)
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.updates > updates:
+        parser.error(
+            f"argument --updates: must be at most {updates}, the paper's pass over its "
+            f"sequences. Received: {options.updates}"
+        )
+    return options
 
 
 def comparison(options, command):

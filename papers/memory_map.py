@@ -51,8 +51,13 @@ def study(options):
     text = text[: options.characters]
     alphabet = sorted(set(text))
     stop = round(len(text) * (1 - HELD_OUT))
-    start = text.find(". ", stop) + 2
-    shown = text[start : start + options.shown]
+    _, _, sentences = text[stop:].partition(". ")
+    shown = sentences[: options.shown]
+    if not shown or len(text) - stop <= STEPS:
+        raise ValueError(
+            f"`characters` must leave a sentence to draw in the last {HELD_OUT:.0%}, which are "
+            f"held out; pass more. Received: characters={options.characters}"
+        )
     x, y = windows(encoded(text[:stop], alphabet))
     held_out = windows(encoded(text[stop:], alphabet))
     sequence, _ = encoded(shown, alphabet)

@@ -25,23 +25,6 @@ BY_TASKS = (
         ),
     ),
     (
-        ("words",),
-        Claim(
-            "Nguyen et al. (2020), Table 3: MomentumLSTM and SRLSTM have a lower perplexity "
-            "than LSTM",
-            ("MomentumLSTM", "SRLSTM"),
-            ("LSTM",),
-        ),
-    ),
-    (
-        ("words",),
-        Claim(
-            "Mohamed and Claudel (2018), Table 1: GRU has the lowest perplexity",
-            ("GRU",),
-            ("SimpleRNN", "LSTM", "NestedLSTM", "MCRM"),
-        ),
-    ),
-    (
         ("adding", "copying"),
         Claim(
             "Nguyen et al. (2020), Figure 4: AdamLSTM and RMSPropLSTM come to better losses "

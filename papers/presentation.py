@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from papers.files import replaced
+from keras_momentum_rnn.atomic_files import replaced
 
 DPI = 120
 

@@ -7,10 +7,10 @@ Nothing is trained. It serves the folders of `papers.reproduce`, `papers.permute
 report keeps its title.
 """
 
+from keras_momentum_rnn.atomic_files import read_results, write_json
 from papers import ablation, permuted_mnist
 from papers.command_line import documented_parser, folder, run_example
 from papers.experiments import comparison, report
-from papers.files import read_results, write_json
 from papers.paper_claims import ON_LONG_DEPENDENCIES, claims_on
 from papers.sutskever.table5 import pilot_table, table5
 
@@ -33,7 +33,7 @@ def parse(argv):
 
 def write(path):
     """Write the report of a folder again, and the summary in its results.json."""
-    results = comparison.completed(read_results(path / "results.json"))
+    results = comparison.completed(read_results(path / "results.json", None))
     write_json(path / "results.json", results)
     title = (path / "report.md").read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
     claims = (*claims_on(results["settings"]["task"]), *ON_LONG_DEPENDENCIES)
@@ -42,8 +42,8 @@ def write(path):
 
 def sections(results):
     """Return the sections that a report has beside the common ones."""
-    if any(run["layer"].startswith("MomentumLSTM ") for run in results["runs"]):
-        return (ablation.heat_map,)
+    if any(ablation.NAME.fullmatch(run["layer"]) for run in results["runs"]):
+        return (ablation.heat_maps,)
     budget = results["settings"]["budget"]
     if budget["name"] in OF_SUTSKEVER:
         return (OF_SUTSKEVER[budget["name"]],)

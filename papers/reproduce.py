@@ -121,7 +121,7 @@ def comparison(options, command):
         budget=told,
         title=title(task),
         command=command,
-        sections=(ablation.heat_map,) if options.ablation else (),
+        sections=(ablation.heat_maps,) if options.ablation else (),
         claims=claims_on(options.task),
     )
 
@@ -130,6 +130,10 @@ def changed(recipe, options):
     """Return a recipe with what the command line says in its place."""
     given = {name: getattr(options, name) for name in ("epochs", "learning_rate")}
     given = {name: value for name, value in given.items() if value is not None}
+    if "learning_rate" in given and "recurrent_lr_multiplier" in recipe.arguments:
+        # S keeps the paper's rate.
+        multiplier = recipe.recurrent_learning_rate / given["learning_rate"]
+        given["arguments"] = {**recipe.arguments, "recurrent_lr_multiplier": multiplier}
     return dataclasses.replace(recipe, **given)
 
 

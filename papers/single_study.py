@@ -2,9 +2,9 @@
 
 import sys
 
+from keras_momentum_rnn.atomic_files import write_json
 from papers.command_line import command_of, ending, publish
 from papers.experiments import surroundings
-from papers.files import write_json
 
 
 def run(script, argv, parser, study):

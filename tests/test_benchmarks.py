@@ -29,6 +29,12 @@ def test_pages_show_the_committed_results(module_of):
     assert old == [], "run python benchmarks/report.py"
 
 
+def test_results_name_the_mean_length_that_sequences_have(module_of):
+    lengths, committed = module_of("lengths"), module_of("report").results("lengths")
+    assert [*committed["torch"].popitem()[1]["one"]] == [*map(lengths.mean_length, (0.5, 0.1))]
+    assert lengths.lengths_of(0.1).mean() == pytest.approx(0.11 * lengths.STEPS, rel=0.05)
+
+
 @pytest.mark.parametrize("label", ["keras.layers.LSTM", "MCRM"])
 def test_models_train(label, module_of):
     measure = module_of("measure")

@@ -82,6 +82,25 @@ def test_it_runs(name, options, needed, said, run, tmp_path):
     assert said in run(name, *options)
 
 
+def test_filled_values_tell_no_target(run, tmp_path):
+    """Of noise of which a part is missing nothing can be told."""
+    rng = np.random.default_rng(0)
+    noise = pd.Series(rng.normal(size=2000), name="a").where(rng.random(2000) < 0.5)
+    noise.to_csv(tmp_path / "data.csv", index=False, na_rep="nan")
+    said = run("own_data", "data.csv", "--target=a", "--steps=4", "--epochs=1")
+    assert float(said.split("a linear model")[1].split()[0]) > 0.9
+
+
+def test_a_text_may_lack_any_character(run, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("abc" * 220)
+    said = run("characters", "text.txt", "--updates=1", "--units=2", "--write=3")
+    assert f"all alike {np.log2(3):.2f}" in said
+    path.write_text("abc" * 213)
+    with pytest.raises(SystemExit, match="needs more than 640 characters; it has 639"):
+        run("characters", "text.txt")
+
+
 def test_a_stopped_search_says_in_one_line_how_to_go_on(run, monkeypatch):
     pytest.importorskip("keras_tuner", reason="the example searches")
 
@@ -162,6 +181,11 @@ def in_turns(data):
         (lambda data: data[:0], "is empty"),
         (lambda data: data.assign(label=data.index % 2), "one label in all its rows"),
         (lambda data: data.assign(label=data.sequence), "4 sequences .*: 1"),
+        (lambda data: data.assign(source=data.index % 2), "one source in all its rows"),
+        (
+            lambda data: data.assign(source=data.sequence.where(data.sequence > 0)),
+            "one source in all its rows",
+        ),
         (lambda data: data.assign(sequence=data.sequence.where(data.index > 0)), "needs a seq"),
     ],
 )

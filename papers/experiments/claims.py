@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from papers.experiments.summary import number, rows
+from papers.experiments.summary import going_on, layers, number, of_layer, rows
 
 # A layer beats a constant output if it is better by this share of the output's loss or score.
 OFF_CHANCE = 0.05
@@ -13,7 +13,10 @@ GROUPS = {
     "against": "the other way round:",
     "chance": "both no better than a constant output:",
     "single": "one seed only, so the spread is unknown:",
+    "diverged": "a seed diverged before it had a score:",
 }
+# Groups that compare nothing.
+OPEN = {"chance", "single", "diverged"}
 RULE = (
     "We call a layer better if the difference of the means exceeds the sum of the two standard "
     "deviations."
@@ -38,44 +41,58 @@ class Claim:
 def verdicts(results, claims=()):
     """Return which claims hold and which layers are at chance, as Markdown lines."""
     found = {row["layer"]: row for row in rows(results) if row["test"] is not None}
-    lost, larger_is_better = at_chance(results), results["settings"]["larger_is_better"]
-    lines = [verdict(claim, found, lost, larger_is_better) for claim in claims]
+    lost, runs = at_chance(results), results["runs"]
+    diverged = {run["layer"] for run in runs if run["test"] is None}
+
+    def group(name, other):
+        """Return the group of a pair of layers."""
+        if {name, other} <= {*lost}:
+            return "chance"
+        if {name, other} & diverged:
+            return "diverged"
+        return compared(found[name], found[other], results["settings"]["larger_is_better"])
+
+    unfinished = {run["layer"] for run in runs if going_on(run)}
+    lines = [verdict(claim, found, group, unfinished) for claim in claims]
     return [line for line in [*lines, no_better(lost, results)] if line]
 
 
-def verdict(claim, found, lost, larger_is_better):
+def verdict(claim, found, group_of, unfinished):
     """Return a line on one claim, or None if its layers did not run.
 
     Args:
         claim: `Claim`.
-        found: dict from layers to rows of the summary.
-        lost: list of the layers at chance: among them nothing is compared.
-        larger_is_better: bool, of the score.
+        found: the layers that have a score.
+        group_of: function from a pair of layers to a key of `GROUPS`.
+        unfinished: the layers that train on.
     """
-    missing = [name for name in (*claim.better, *claim.than) if name not in found]
+    named = (*claim.better, *claim.than)
+    missing = [name for name in named if name not in found]
+    training = [name for name in named if name in unfinished]
     than = [name for name in claim.than if name in found]
     pairs = {}
     for name in claim.better:
         for other in than if name in found else ():
-            group = "chance"
-            if not {name, other} <= {*lost}:
-                group = compared(found[name], found[other], larger_is_better)
+            group = group_of(name, other)
             pair = f"{name} against {other}" if len(than) > 1 else name
             pairs.setdefault(group, []).append(pair)
     if not pairs:
         return None
     parts = [f"{GROUPS[group]} {', '.join(pairs[group])}" for group in GROUPS if group in pairs]
-    if pairs.keys() <= {"single", "chance"}:  # which compare nothing
+    if pairs.keys() <= OPEN:
         word = "Open"
     elif "seen" not in pairs:
         word = "It does not hold here"
     elif len(pairs) > 1:
         word = "It holds in part"
-    elif missing:
-        word = "It holds so far"
-        parts.append(f"not run: {', '.join(missing)}")
+    elif missing or training:
+        word = "It holds"
+        parts += [f"not run: {', '.join(missing)}"] if missing else []
     else:
         return f"- {claim.text}. **It holds**, in all cases."
+    if word != "Open" and (training or (word == "It holds" and missing)):
+        word += " so far"
+    parts += [f"not trained to their end: {', '.join(training)}"] if training else []
     return f"- {claim.text}. **{word}**: {'; '.join(parts)}."
 
 
@@ -98,14 +115,17 @@ def at_chance(results):
     settings, constant = results["settings"], results["constant"]
     larger = {"loss": False, settings["metric"]: settings["larger_is_better"]}
     names = [name for name in larger if name in constant]
-    tests = {}
-    for run in results["runs"]:
-        if run["test"]:
-            tests.setdefault(run["layer"], []).append(run["test"])
+    runs = results["runs"]
+    tests = {
+        layer: [run["test"] for run in of_layer(runs, layer) if run["test"]]
+        for layer in layers(runs)
+    }
     return [
         layer
         for layer, found in tests.items()
-        if names and not any(better(found, constant, name, larger[name]) for name in names)
+        if found
+        and names
+        and not any(better(found, constant, name, larger[name]) for name in names)
     ]
 
 

@@ -7,7 +7,6 @@ score.png      the papers' score on validation and test over epochs, where it is
 runs/          the best model of each run, and the state of a run that is not finished
 """
 
-import os
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -93,7 +92,7 @@ class Comparison:
         task = self.task
         return {
             "task": task.name,
-            "options": {name: without_folders(value) for name, value in task.options.items()},
+            "options": without_places(task.options),
             "budget": self.budget,
             "samples": {
                 split: len(getattr(task, split)) for split in ("train", "validation", "test")
@@ -107,10 +106,12 @@ class Comparison:
         }
 
 
-def without_folders(value):
-    """Return an option of a task for a results file: only the last part of a path."""
-    is_path = isinstance(value, str) and os.sep in value
-    return Path(value).name if is_path else value
+def without_places(options):
+    """Return the options of a task for a results file: of folders only the names."""
+    return {
+        name: Path(value).name if name in ("folder", "data_dir") and value else value
+        for name, value in options.items()
+    }
 
 
 def compare(comparison: Comparison) -> dict[str, Any]:

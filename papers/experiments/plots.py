@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from papers import presentation
 from papers.experiments.claims import at_chance
-from papers.experiments.summary import BASELINE, layers, metric_curves
+from papers.experiments.summary import BASELINE, layers, metric_curves, of_layer
 
 # The same layer looks the same in every picture.
 COLORS = {
@@ -166,8 +166,10 @@ def finding(results, metric, ends):
 
 def described(results, title):
     """Return what was compared, and how often."""
-    seeds = max(run["seed"] for run in results["runs"]) + 1
-    return f"{title}: " + (f"mean and range of {seeds} seeds" if seeds > 1 else "one seed")
+    counts = [len(of_layer(results["runs"], name)) for name in layers(results["runs"])]
+    fewest, most = min(counts), max(counts)
+    seeds = most if fewest == most else f"{fewest} to {most}"
+    return f"{title}: " + (f"mean and range of {seeds} seeds" if most > 1 else "one seed")
 
 
 def epoch_label(results):

@@ -95,6 +95,7 @@ def scores(results):
     summary, metric = results["summary"], results["settings"]["metric"]
     theirs = {row["layer"]: of_the_papers(results, row["layer"]) for row in summary}
     raced = BASELINE in theirs
+    training = {run["layer"] for run in results["runs"] if going_on(run)}
     columns = ["layer", "units", "parameters", f"test {metric}", "range"]
     columns += [f"epochs to {BASELINE}'s best"] if raced else []
     cells = [
@@ -104,14 +105,14 @@ def scores(results):
             f"{row['parameters']:,}",
             mean_and_spread(row),
             range_text(row),
-            *([progress_text(row)] if raced else []),
+            *([progress_text(row, training)] if raced else []),
             ", ".join(map(cell, theirs[row["layer"]])) or "-",
         ]
         for row in summary
     ]
     text = f"Test {metric} of the epoch that is best on validation, {seeds_text(summary)}."
     if raced:
-        text += " In brackets: seconds of training until then."
+        text += " In brackets: seconds of training until then, the first compilation included."
     diverged = [
         f"{row['layer']} ({row['diverged']} of {row['runs']} runs)"
         for row in summary
@@ -119,6 +120,9 @@ def scores(results):
     ]
     if diverged:
         text += f" Diverged: {', '.join(diverged)}."
+    behind = len(results["runs"]) - sum(row["runs"] for row in summary)
+    if behind:
+        text += f" Runs left out, more than an epoch behind others of their layer: {behind}."
     if metric in results["constant"]:
         constant = number(results["constant"][metric])
         text += f" The best constant output scores {constant} on test."
@@ -144,10 +148,10 @@ def range_text(row):
     return " to ".join(map(number, row["test_range"]))
 
 
-def progress_text(row):
-    """Return when a row reached the LSTM's best, as text."""
+def progress_text(row, training):
+    """Return when a row reached the LSTM's best, as text; the layers in `training` go on."""
     if row["epochs_to_lstm_best"] is None:
-        return "not reached"
+        return "not yet" if {row["layer"], BASELINE} & training else "not reached"
     return f"{row['epochs_to_lstm_best']} ({row['seconds_to_lstm_best']:.0f} s)"
 
 
@@ -158,7 +162,10 @@ def of_the_papers(results, layer):
     """
     settings, setup = results["settings"], of_layer(results["runs"], layer)[0]["setup"]
     name, *momentum = layer.split()[:2]
-    found = published(settings["task"], name, settings["options"].get("variant"))
+    task, options = settings["task"], settings["options"]
+    if task == "mnist" and options.get("permute"):
+        task = "pmnist"
+    found = published(task, name, options.get("variant"))
     if momentum:
         return [p for p in found if p.what.split()[-1:] == momentum]
     return [p for p in found if p.units == setup["units"]] or found
@@ -198,7 +205,7 @@ def training(results):
     columns = ["layer", "hyperparameters", "optimizer", "batch", "epochs", "seconds per epoch"]
     cells = []
     for row in results["summary"]:
-        runs = of_layer(results["runs"], row["layer"])
+        runs = [run for run in results["runs"] if run["layer"] == row["layer"]]
         setup, seconds = runs[0]["setup"], row["seconds_per_epoch"]
         optimizer = listed(setup["optimizer"])
         if "recurrent_optimizer" in setup:
@@ -228,7 +235,10 @@ def machines(runs):
         return ""
     told = "; ".join(f"{name} ({count} epochs)" for name, count in epochs.items())
     under = f", load average {min(loads):.1f} to {max(loads):.1f}" if loads else ""
-    return f"Seconds: on {told}{under}. Of other epochs the processor is not known."
+    known = sum(epochs.values()) >= sum(len(run["curve"]) for run in runs)
+    return f"Seconds: on {told}{under}." + (
+        "" if known else " Of other epochs the processor is not known."
+    )
 
 
 def epochs_text(runs):

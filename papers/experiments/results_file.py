@@ -13,7 +13,8 @@ from pathlib import Path
 import keras
 
 import keras_momentum_rnn
-from papers.files import differences, locked, read_results, write_json
+from keras_momentum_rnn.atomic_files import locked, read_results, write_json
+from papers.files import differences
 
 
 def surroundings() -> dict[str, str]:
@@ -30,11 +31,17 @@ def surroundings() -> dict[str, str]:
 
 @functools.cache
 def processor() -> str:
-    """Return the name of the processor, with its cores."""
+    """Return the name of the processor, its cores, and its widest vectors on x86.
+
+    The name alone does not tell them: two machines named "AMD EPYC" may differ.
+    """
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
     named = re.search(r"model name\s*: (.*)", text)
-    return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores"
+    told = [named[1] if named else platform.machine(), f"{os.cpu_count()} cores"]
+    vectors = {"avx512f": "AVX-512", "avx2": "AVX2"}
+    told += [name for flag, name in vectors.items() if re.search(rf"\b{flag}\b", text)][:1]
+    return ", ".join(told)
 
 
 @dataclass
@@ -76,7 +83,7 @@ class ResultsFile:
         Raises:
             ValueError: if it holds runs with other settings, or is not a results file.
         """
-        content = read_results(self.path)
+        content = read_results(self.path, None)
         if content is None:
             return {"settings": self.settings, "commands": [], "runs": []}
         try:

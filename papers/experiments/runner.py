@@ -6,6 +6,7 @@ random generators, and what was measured so far. If the order of samples depends
 seed and the part, a killed run gives the same result as one that was not interrupted.
 """
 
+import io
 import json
 import shutil
 import zipfile
@@ -16,7 +17,8 @@ from rich import print
 from rich import progress as bars
 from rich.markup import escape
 
-from papers.files import differences, replaced
+from keras_momentum_rnn.atomic_files import replaced
+from papers.files import differences
 
 # Of `state.npz`; a state of another schema is not read.
 SCHEMA = 2
@@ -68,8 +70,7 @@ def resumed(
 ):
     """Train a run from its last saved state.
 
-    A state that cannot be read, or that has other settings, is reported and removed. The run
-    then starts again.
+    A damaged state is reported and removed. The run then starts again.
 
     Args:
         run: dict, the run before it begins, which `part` fills in.
@@ -80,6 +81,10 @@ def resumed(
         settings: dict, what the run depends on beside what it says itself.
         prepare: function that is called where a run resumes, before its state is restored.
         after: function that is called after each part, and once where a run resumes.
+
+    Raises:
+        OtherRun: if the state has other settings.
+        OSError, MemoryError: if the machine cannot read it now. It stays as it is.
     """
     path, depends = folder / "state.npz", dependencies(run, settings)
     state = usable_state(path, model, depends)
@@ -94,12 +99,18 @@ def resumed(
         after()
 
 
+class OtherRun(ValueError):
+    """A state has other settings than the run that would resume from it."""
+
+
 def usable_state(path, model, depends):
-    """Return what `read_state` does, or None; remove the folder of an unusable file."""
-    if not path.exists():
-        return None
+    """Return what `read_state` does, or None; remove the folder of a damaged file."""
     try:
         return read_state(path, model, depends)
+    except FileNotFoundError:
+        return None
+    except (OSError, MemoryError, OtherRun):  # the file may be whole
+        raise
     except Exception as error:  # a damaged file raises what it likes
         why = f"{type(error).__name__}: {error}"
         print(escape(f"{path} cannot be used, so this run starts again. {why}"))
@@ -132,16 +143,21 @@ def read_state(path, model, depends):
     """Return the run in a file and the values of variables.
 
     Raises:
-        ValueError: if it is the state of another run; other errors if it is damaged.
+        OtherRun: if it is the state of another run; other errors if it is damaged.
     """
-    if not zipfile.is_zipfile(path):  # else NumPy would advise to trust it
+    file = io.BytesIO(path.read_bytes())  # zipfile takes an error of the disk for damage
+    if not zipfile.is_zipfile(file):  # else NumPy would advise to trust it
         raise ValueError("it is not the state of a run, or was cut off")
-    with np.load(path) as stored:
+    file.seek(0)
+    with np.load(file) as stored:
         told = json.loads(str(stored["told"]))
         if told["schema"] != SCHEMA:
             raise ValueError(f"it has the schema {told['schema']}, not {SCHEMA}")
         if different := differences(told["depends"], depends):
-            raise ValueError(f"it has other settings:{''.join(different)}")
+            raise OtherRun(
+                f"{path} holds a run with other settings; remove its folder or choose "
+                f"another output:{''.join(different)}"
+            )
         variables = state_variables(model)
         values = [stored[f"variable_{number}"] for number in range(len(variables))]
     if [v.shape for v in values] != [tuple(v.shape) for v in variables]:

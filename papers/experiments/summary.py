@@ -52,7 +52,13 @@ def layers(runs):
 
 
 def of_layer(runs, layer):
-    return [run for run in runs if run["layer"] == layer]
+    """Return the runs of a layer that can be compared.
+
+    Those that go on and are more than an epoch behind another are left out.
+    """
+    mine = [run for run in runs if run["layer"] == layer]
+    farthest = max((len(run["curve"]) for run in mine), default=0)
+    return [run for run in mine if not going_on(run) or len(run["curve"]) >= farthest - 1]
 
 
 def going_on(run):

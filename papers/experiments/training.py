@@ -7,9 +7,9 @@ import time
 import keras
 import numpy as np
 
+from keras_momentum_rnn.atomic_files import replaced
 from papers.experiments.results_file import processor
 from papers.experiments.runner import resumed
-from papers.files import replaced
 
 EVALUATION_BATCH = 500
 

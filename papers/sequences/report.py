@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from keras_momentum_rnn.atomic_files import write_json
 from papers.command_line import (
     documented_parser,
     folder,
@@ -24,7 +25,6 @@ from papers.command_line import (
     publish,
     run_example,
 )
-from papers.files import write_json
 from papers.presentation import BLUE, markdown_table, tidy
 from papers.sequences.layers import CONTESTANTS, PAIRS, SCALE_FREE, called
 from papers.sequences.new_sets import SETS

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from rich import print
 
+from keras_momentum_rnn.atomic_files import read_results, write_json
 from papers.command_line import documented_parser, folder, new_folder, positive, run_example
 from papers.experiments.results_file import surroundings
-from papers.files import differences, read_results, write_json
+from papers.files import differences
 from papers.sequences.layers import CLIPNORM, CONTESTANTS, RATES
 from papers.sequences.new_sets import PARTS, SETS, load
 from papers.sequences.training import searched, trained
@@ -76,9 +77,11 @@ def compare_on(task, contestants, options, command, **more):
     path = options.output / task.name / "results.json"
     budget = budget_of(task, options)
     settings = {"task": described(task), "budget": budget}
-    new = {"commands": [], **surroundings(), "settings": settings, "setups": {}, "runs": []}
+    around = surroundings()
+    new = {"commands": [], **around, "settings": settings, "setups": {}, "runs": []}
     content = read_results(path, new)
-    if different := differences(content["settings"], settings):
+    there = {name: content.get(name) for name in around}
+    if different := differences({**content["settings"], **there}, {**settings, **around}):
         raise ValueError(f"{path} has other settings:{''.join(different)}")
     content["commands"] = list(dict.fromkeys([*content["commands"], command]))
     done = {(run["layer"], run["seed"]) for run in content["runs"]}

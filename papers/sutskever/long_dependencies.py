@@ -31,7 +31,7 @@ and seeds later; other settings may not change.
 import dataclasses
 from pathlib import Path
 
-from keras_momentum_rnn.layers.registry import ready_layers
+from keras_momentum_rnn.layers.registry import our_layers, ready_layers
 from keras_momentum_rnn.optimizers.schedules import WarmConstant
 from papers import tasks
 from papers.command_line import documented_parser, new_folder, positive, run_example
@@ -41,11 +41,18 @@ from papers.sutskever.table5 import NOISE, Row, chosen_rate, pilot_losses, pilot
 from papers.tasks import sutskever2013
 from papers.tasks.recipe_tables import centered_read_out
 
+# `EchoState` is the kernel of one product of h, which gates and orthogonal layers lack.
+LAYERS = ["SimpleRNN", *(name for name in our_layers("RNN") if name in ready_layers())]
 MOMENTA = [0.0, 0.9, 0.98, 0.995]
 DEVIATIONS = (
     "where the paper leaves the places of the markers and the meaning of a length open, those "
-    "of Hochreiter and Schmidhuber (1997); no warm-up of momentum 0; scored at w, not at the "
-    "look-ahead, on 1000 held-out sequences, after the evaluation that is best on another 1000"
+    "of Hochreiter and Schmidhuber (1997); the target of adding is the mean of two numbers, "
+    "where the text has their sum: with the tolerance of 0.04 a constant output fails on 0.84 "
+    "of the sequences, by the sum on 0.92, in the paper's Table 5 on 0.82; in the memory tasks "
+    "a cue says when to recall; the learning rate is chosen beforehand, by default in a pilot "
+    "of 5,000 updates, where the paper takes the one that is best at the end; no warm-up of "
+    "momentum 0; scored at w, not at the look-ahead, on 1000 held-out sequences, after the "
+    "evaluation that is best on another 1000"
 )
 
 
@@ -69,9 +76,8 @@ def parse(argv):
     rates = list(sutskever2013.LEARNING_RATES)
     add = parser.add_argument
     add("tasks", nargs="+", choices=list(sutskever2013.LENGTHS), help="what to learn")
-    add("--layers", nargs="+", choices=list(ready_layers()), default=["SimpleRNN"],
-        help="what to train")  # fmt: skip
-    add("--beside", nargs="+", choices=list(ready_layers()), default=[],
+    add("--layers", nargs="+", choices=LAYERS, default=["SimpleRNN"], help="what to train")
+    add("--beside", nargs="+", choices=LAYERS, default=[],
         help="what to train with only the first momentum and form")  # fmt: skip
     add("--momenta", nargs="+", type=float, default=MOMENTA, help="of the optimizer")
     add("--forms", nargs="+", choices=["N", "M"], default=["N", "M"], help="of momentum")

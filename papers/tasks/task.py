@@ -23,14 +23,13 @@ class Batches(keras.utils.PyDataset):
     Args:
         count: int, how many batches an epoch has.
         batch: function (epoch, i) -> (x, y) or (x, y, sample_weight).
-        epoch: int, the number of the first epoch.
     """
 
-    def __init__(self, count: int, batch: Callable[[int, int], tuple], epoch: int = 0) -> None:
+    def __init__(self, count: int, batch: Callable[[int, int], tuple]) -> None:
         super().__init__()
         self.count = count
         self.batch = batch
-        self.first_epoch = self.epoch = epoch
+        self.epoch = 0
 
     def __len__(self):
         return self.count
@@ -44,7 +43,7 @@ class Epochs(keras.callbacks.Callback):
 
     Args:
         batches: the `Batches` that `fit` reads. Epoch e of `fit`, its `initial_epoch` counted,
-            is the one e after their first.
+            is their epoch e.
     """
 
     def __init__(self, batches: Batches) -> None:
@@ -52,7 +51,7 @@ class Epochs(keras.callbacks.Callback):
         self.batches = batches
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.batches.epoch = self.batches.first_epoch + epoch
+        self.batches.epoch = epoch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,14 +78,13 @@ class Split:
     def _arrays(self):
         return self.x, self.y, self.sample_weight
 
-    def batches(self, batch_size: int, seed: int | None = None, epoch: int = 0) -> Batches:
+    def batches(self, batch_size: int, seed: int | None = None) -> Batches:
         """Return `Batches` of all samples, the last one smaller where they do not divide.
 
         Args:
             batch_size: positive integer.
             seed: integer, or None for the samples in their order. Each epoch has an order of
                 its own, drawn by seed and epoch.
-            epoch: number of the first epoch.
         """
         size = checked_count("batch_size", batch_size)
 
@@ -99,7 +97,7 @@ class Split:
             chosen = self[part if seed is None else order(epoch)[part]]
             return tuple(a for a in chosen._arrays() if a is not None)
 
-        return Batches(math.ceil(len(self) / size), batch, epoch)
+        return Batches(math.ceil(len(self) / size), batch)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,13 +117,12 @@ class Generated:
     def __len__(self):
         return self.samples
 
-    def batches(self, batch_size: int, seed: int = 0, epoch: int = 0) -> Batches:
+    def batches(self, batch_size: int, seed: int = 0) -> Batches:
         """Return `Batches` drawn by seed, epoch and number.
 
         Args:
             batch_size: positive integer.
             seed: integer, of the training run.
-            epoch: number of the first epoch.
         """
         size = checked_count("batch_size", batch_size)
 
@@ -133,7 +130,7 @@ class Generated:
             count = min(size, self.samples - i * size)
             return self.draw(generator(self.seed, "train", seed, epoch, i), count)
 
-        return Batches(math.ceil(self.samples / size), batch, epoch)
+        return Batches(math.ceil(self.samples / size), batch)
 
 
 # Which of the disjoint streams of random numbers of a task is drawn from.
@@ -185,7 +182,7 @@ class Task:
         options: dict of all its options, as results files have them.
         input_shape: shape of one sample, None where it varies.
         train: `Split`, `Generated` or, for text, `Text`; each has
-            `batches(batch_size, seed, epoch)`, which `fit` takes.
+            `batches(batch_size, seed)`, which `fit` takes.
         validation: `Split` or `Text`, fixed.
         test: `Split` or `Text`, fixed.
         loss: Keras loss.

@@ -118,7 +118,7 @@ class Text:
     def __len__(self):
         return len(self.tokens)
 
-    def batches(self, batch_size: int, seed: int = 0, epoch: int = 0) -> Batches:
+    def batches(self, batch_size: int, seed: int = 0) -> Batches:
         """Return `Batches` in the order of the text; target is the next symbol.
 
         All rows have the same number of symbols. The rest of the text, at most one symbol for
@@ -127,7 +127,6 @@ class Text:
         Args:
             batch_size: positive integer, the number of rows.
             seed: not used: every epoch has the same order.
-            epoch: number of the first epoch.
         """
         size = checked_count("batch_size", batch_size)
         length = (len(self.tokens) - 1) // size
@@ -144,7 +143,7 @@ class Text:
             start, stop = bounds[i : i + 2]
             return x[:, start:stop], y[:, start:stop]
 
-        return Batches(len(bounds) - 1, batch, epoch)
+        return Batches(len(bounds) - 1, batch)
 
 
 def even_bounds(length, steps):

@@ -11,7 +11,7 @@ from papers.initializers import EchoState, SparseUnits
 
 
 @pytest.mark.parametrize(
-    "initializer", [EchoState(3, 0.7, seed=4), SparseUnits(3, 0.7, 0.2, seed=4)]
+    "initializer", [EchoState(3, 0.7, seed=4), SparseUnits(3, 0.7, seed=4)]
 )
 def test_every_argument_and_the_seed_are_saved(initializer):
     config = initializer.get_config()
@@ -46,7 +46,7 @@ def stats():
 
 @pytest.mark.parametrize(
     ("initializer", "stddev"),
-    [(SparseUnits(seed=5), 1), (SparseUnits(stddev=2, scale=0.25, seed=5), 0.5)],
+    [(SparseUnits(seed=5), 1), (SparseUnits(scale=0.25, seed=5), 0.25)],
 )
 def test_weights_are_normal_and_their_places_uniform(initializer, stddev, stats):
     """Places that depended on the weights, by one seed for both, would skew the weights."""
@@ -74,7 +74,7 @@ def test_an_echo_state_is_a_scaled_normal_matrix(stats):
             lambda: SparseUnits(connections=1.5),
             "`connections` must be an integer of at least 1",
         ),
-        (lambda: SparseUnits(stddev=-1), "`stddev` must be a number above 0"),
+        (lambda: SparseUnits(scale=-1), "`scale` must be a number above 0"),
         (lambda: EchoState()((4, 5)), r"`shape` must be \(units, units\)"),
         (lambda: SparseUnits()((4,)), r"`shape` must be \(inputs, units\)"),
     ],

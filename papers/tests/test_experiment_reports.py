@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from papers import ablation, budgets
+from papers import ablation, budgets, reports
 from papers.experiments import claims, plots, report, summary
 from papers.paper_claims import claims_on
 from papers.tasks.paper_results import published
@@ -112,6 +112,9 @@ def test_claims_are_seen_only_beyond_the_spread():
     claim = claims.Claim("One is better", ("MomentumLSTM",), ("LSTM",))
     (seen, *_) = claims.verdicts(results([*LSTM, *FAST]), [claim])
     assert seen == "- One is better. **It holds**, in all cases."
+    lost = {**FAST[0], "seed": 2, "test": None, "diverged": True, "curve": []}
+    (seen, *_) = claims.verdicts(results([*LSTM, *FAST, lost]), [claim])
+    assert "**Open**: a seed diverged before it had a score: MomentumLSTM." in seen
     (against, *_) = verdicts(results([*LSTM, *SLOW]))
     assert "**It does not hold here**: the other way round: SRLSTM." in against
 
@@ -159,6 +162,14 @@ def test_runs_that_go_on_are_told_so():
     assert ("| 4 | 3 |" in lstm, "| 4 | 1 of 3 |" in slow, "| 4 | 3 |" in alike) == (True,) * 3
     slow = report.training(results([*LSTM, SLOW[0], short[1]])).splitlines()[-1]
     assert "| 4 | 1 to 3 of 3 |" in slow
+    # Till its second seed has come as far, a layer is compared by the first.
+    text = report.scores(results([*LSTM, SLOW[0], short[1]]))
+    assert "| 0.200 | - |" in text and "others of their layer: 1." in text
+    assert claims.at_chance(results([*LSTM, SLOW[0], short[1]])) == []
+    (told, *_) = verdicts(results([*LSTM, *short]))
+    assert "**It does not hold here so far**: the other way" in told
+    assert told.endswith("not trained to their end: SRLSTM.")
+    assert "| not yet |" in report.scores(results([*LSTM, *short]))
     # A run that diverged is at its end.
     assert "| 4 | 3 |" in report.training(results([*LSTM, *BROKEN])).splitlines()[-1]
 
@@ -221,6 +232,8 @@ def test_a_picture_of_what_did_not_learn_says_so():
     title = plots.score_figure(lost, "title").get_suptitle()
     assert title.startswith("No layer is better than a constant output\n")
     assert "one seed" in title
+    more = plots.described(results([*LSTM, run("GRU", 0, [0.1], [0.1])]), "title")
+    assert more == "title: mean and range of 1 to 2 seeds"
 
 
 def test_heat_map_has_step_size_across_and_momentum_up():
@@ -232,9 +245,16 @@ def test_heat_map_has_step_size_across_and_momentum_up():
         (layer,) = setup.new_layers()
         assert name == f"MomentumLSTM {layer.momentum:g} {layer.step_size:g}"
         runs.append(run(name, 0, [0.1 * number], [0.1 * number]))
-    before = run("AdamLSTM", 0, [0.9], [0.9])  # of a comparison in the same folder
-    text, figures = ablation.heat_map(results([before, *runs]))
-    axes = figures["heat_map.png"].axes[0]
+    # A comparison in the same folder, and an ablation of another layer.
+    others = [run(name, 0, [0.9], [0.9]) for name in ("AdamLSTM", "AdamLSTM 0.9 0.1")]
+    found = results([*others, *runs])
+    assert reports.sections(results(others)) == (ablation.heat_maps,)
+    assert reports.sections(results([others[0], run("SimpleRNN 0.9N", 0, [1], [1])])) == ()
+    text, figures = ablation.heat_maps(found)
+    (axes, _), (other, _) = (
+        figures[f"heat_map_{n}LSTM.png"].axes for n in ("Momentum", "Adam")
+    )
+    assert other.images[0].get_array().tolist() == [[0.9]]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step size", "momentum")
     assert [t.get_text() for t in axes.get_xticklabels()] == ["0.1", "1", "2"]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["0", "0.9"]
@@ -245,9 +265,9 @@ def test_heat_map_has_step_size_across_and_momentum_up():
     assert axes.get_title() == told
     for one in runs:
         one |= {"curve": [], "test": None, "best_epoch": None, "diverged": True}
-    text, figures = ablation.heat_map(results(runs))
+    text, figures = ablation.heat_maps(results(runs))
     assert "All diverged." in text
-    axes = figures["heat_map.png"].axes[0]
+    axes = figures["heat_map_MomentumLSTM.png"].axes[0]
     assert {t.get_text() for t in axes.texts} == {"diverged"}
     assert "every pair diverged" in axes.get_title()
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from papers import files, tasks
-from papers.experiments import training
-from papers.experiments.comparison import SCHEMA
+from papers.experiments import results_file, training
+from papers.experiments.comparison import SCHEMA, without_places
 from papers.experiments.constant import constant_scores
 from papers.reproduce import main
 
@@ -170,6 +170,7 @@ def test_what_stops_a_run_loses_nothing(tmp_path, monkeypatch):
         state = tmp_path / "parts" / "state.npz"
         kept = json.loads(str(np.load(state)["told"]))["run"]["curve"] if state.exists() else []
         assert len(kept) == done
+    run = training.new_run("SimpleRNN", 0, setup)
     training.train(run, setup, task, tmp_path / "parts", {})
     assert_same_learning([run], [whole])
 
@@ -233,7 +234,10 @@ def test_better_words_and_a_mended_number_of_the_paper_lose_no_run(output):
     before = json.loads(path.read_text())
     older = json.loads(path.read_text())
     older["settings"]["chance_means"] = "as we said before"
-    older["settings"]["budget"] |= {"updates in the paper": 1}
+    older["settings"]["budget"] |= {
+        "updates in the paper": 1,
+        "deviations from the paper": "one",
+    }
     older["settings"]["options"]["data_dir"] = "elsewhere"
     for run in older["runs"]:
         run["setup"]["source"] = "as we said before"
@@ -242,6 +246,20 @@ def test_better_words_and_a_mended_number_of_the_paper_lose_no_run(output):
     assert after["settings"] == before["settings"]
     assert [run["curve"] for run in after["runs"]] == [run["curve"] for run in before["runs"]]
     assert files.differences({"budget": {"name": "a"}}, {"budget": {"name": "b"}})
+
+
+def test_only_folders_are_cut_to_their_names():
+    options = {"folder": "a/b", "data_dir": None, "speaker": "train/(.+)/", "steps": 20}
+    assert without_places(options) == {**options, "folder": "b"}
+
+
+def test_the_processor_tells_its_vectors(tmp_path, monkeypatch):
+    cpuinfo = tmp_path / "cpuinfo"
+    monkeypatch.setattr(results_file, "Path", lambda path: cpuinfo)
+    for flags, told in (("avx avx2 avx512f", ", AVX-512"), ("avx avx2", ", AVX2"), ("", "")):
+        cpuinfo.write_text(f"model name : EPYC\nflags : {flags}\n")
+        found = results_file.processor.__wrapped__()
+        assert found == f"EPYC, {os.cpu_count()} cores{told}"
 
 
 def test_a_run_that_diverges_ends_and_is_told(tmp_path):

@@ -1,6 +1,7 @@
 """The studies of gradients over time and of memories over a text, small."""
 
 import numpy as np
+import pytest
 
 from papers import gradient_flow, memory_map
 
@@ -31,3 +32,5 @@ def test_memories_are_drawn_over_held_out_text(tmp_path):
     assert len(results["text"]) == 20 and {*results["bits"]} == {"LSTM"}
     assert all(low <= high for low, _, high in results["pace"]["LSTM"].values())
     assert (tmp_path / "memory_map.png").exists()
+    with pytest.raises(SystemExit, match=r"must leave a sentence .* Received: characters=500"):
+        memory_map.main([*tiny, "--characters=500", f"--output={tmp_path}"])

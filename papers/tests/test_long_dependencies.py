@@ -130,6 +130,8 @@ def finished(name, rate, error):
         "layer": name,
         "setup": {"optimizer": {"learning_rate": rate}},
         "test": None if error is None else {"wrong_symbols": error},
+        "diverged": True,
+        "curve": [],
     }
 
 
@@ -185,6 +187,8 @@ def test_noise_chooses_no_learning_rate():
     [
         (["--momenta", "1"], r"--momenta: must lie in \[0, 1\). Received: \[1.0\]"),
         (["--updates=7"], "--updates: must be a multiple of --every, 2. Received: 7"),
+        (["--layers", "LSTM"], "--layers: invalid choice: 'LSTM'"),
+        (["--beside", "DTRIV"], "--beside: invalid choice: 'DTRIV'"),
         (["--pilot=1000"], r"--pilot: must exceed 1000, the updates with momentum 0.9"),
     ],
 )

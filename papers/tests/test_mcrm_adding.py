@@ -13,7 +13,7 @@ from papers.experiments import comparison, training
 from papers.same_sooner import RULE_LAYERS
 
 
-def test_layers_train_as_the_paper_says():
+def test_layers_train_as_the_paper_says(capsys):
     options = mcrm_adding.parse([])
     found = mcrm_adding.comparison(options, "")
     units = {"SimpleRNN": 308, "GRU": 177, "LSTM": 153, "NestedLSTM": 77, "MCRM": 85}
@@ -30,6 +30,9 @@ def test_layers_train_as_the_paper_says():
         if name in RULE_LAYERS:
             assert isinstance(layer.cell.rule, rules.Identity)
     assert -(-len(found.task.train) // 32) == 1563
+    with pytest.raises(SystemExit):
+        mcrm_adding.parse(["--updates=1564"])
+    assert "must be at most 1563" in capsys.readouterr().err
     # The report says whether the paper's best is.
     assert ("MCRM",) in [claim.better for claim in found.claims]
 

@@ -4,7 +4,7 @@ import pytest
 
 from papers import budgets, tasks
 from papers.command_line import assignment
-from papers.reproduce import comparison, main, parse
+from papers.reproduce import changed, comparison, main, parse
 
 SMALL = ["--set", "samples=64", "held_out=8", "steps=20"]
 
@@ -60,6 +60,10 @@ def test_paper_budget_is_the_recipes():
     ).setups["SimpleRNN"]
     assert plain.epochs == 500  # of 100 updates
     assert plain.optimizer.nesterov is True
+    setups, _ = budgets.paper_setups("pmnist", {}, ["DTRIV"], 170)
+    faster = changed(setups["DTRIV"], parse(["pmnist", "--learning-rate=0.007"]))
+    rate = faster.learning_rate * faster.arguments["recurrent_lr_multiplier"]
+    assert rate == pytest.approx(faster.recurrent_learning_rate)  # S keeps the paper's
     _, options = budgets.paper_setups("adding", {}, ["AdamLSTM"])
     assert options == {"variant": "momentumrnn", "steps": 750, "samples": 5000}
     with pytest.raises(ValueError, match="recipes for the same data"):

@@ -98,15 +98,46 @@ OTHERS = {
 
 @pytest.mark.damaged_files
 @pytest.mark.parametrize(("changed", "told"), OTHERS.values(), ids=OTHERS)
-def test_a_state_of_another_run_is_begun_anew(
-    changed, told, task, interrupted, monkeypatch, capsys
+def test_a_state_of_another_run_is_refused_and_kept(
+    changed, told, task, interrupted, monkeypatch
 ):
-    run, epochs = resume(task, interrupted, monkeypatch, trains=False, **changed)
-    assert epochs == len(run["curve"]) == EPOCHS
-    line = "".join(capsys.readouterr().out.split())  # however wide the terminal is
-    assert "state.npzcannotbeused,sothisrunstartsagain." in line
-    assert told.replace(" ", "") in line.replace("\\n", "")
-    assert run["seed"] == changed.get("seed", 0)
+    before = (interrupted / "state.npz").read_bytes()
+    with pytest.raises(ValueError, match="other settings; remove its folder or ch") as raised:
+        resume(task, interrupted, monkeypatch, trains=False, **changed)
+    assert told in str(raised.value) and str(interrupted) in str(raised.value)
+    assert (interrupted / "state.npz").read_bytes() == before
+
+
+@pytest.mark.damaged_files
+@pytest.mark.parametrize("error", [MemoryError, OSError])
+def test_an_error_of_the_machine_keeps_the_state(error, task, interrupted, monkeypatch):
+    def failing(*arguments):
+        raise error
+
+    if error is MemoryError:
+        monkeypatch.setattr(np, "load", failing)
+    else:  # the system reads no folder as a file
+        (interrupted / "state.npz").unlink()
+        (interrupted / "state.npz").mkdir()
+    with pytest.raises(error):
+        resume(task, interrupted, monkeypatch, trains=False)
+    assert (interrupted / "state.npz").exists()
+
+
+@pytest.mark.two_writers
+def test_two_commands_may_write_one_state(tmp_path, monkeypatch):
+    """The one that ends last leaves its own, whole."""
+    path, savez = tmp_path / "state.npz", np.savez
+    model = training.new_model(tasks.load("adding", **TASK), SETUP)
+
+    def beside(file, **arrays):
+        monkeypatch.setattr(np, "savez", savez)
+        runner.write_state(path, model, {"run": "other"}, {})
+        savez(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", beside)
+    runner.write_state(path, model, {"run": "mine"}, {})
+    assert runner.usable_state(path, model, {})[0] == {"run": "mine"}
 
 
 def of_other_variables(path):

@@ -163,6 +163,9 @@ def test_a_comparison_resumes_where_it_ended(made_set, tmp_path, monkeypatch):
     assert len(found) == 4 and found == results_of(tmp_path / "whole")
     with pytest.raises(SystemExit, match="other settings"):
         run.main([*TINY, "--batch-size", "3", "--output", str(tmp_path / "parts")])
+    monkeypatch.setattr(run, "surroundings", lambda: {"device": "another"})
+    with pytest.raises(SystemExit, match=r"device: '.*' there, 'another' now"):
+        run.main([*TINY, "--output", str(tmp_path / "parts")])
 
 
 # The report
