@@ -9,7 +9,7 @@ from keras_momentum_rnn.cells import *  # noqa: F403
 from keras_momentum_rnn.layers import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from keras_momentum_rnn import optimizers
+    from keras_momentum_rnn import convert, diagnostics, optimizers, streaming
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,6 +25,6 @@ __all__ = [
 
 def __getattr__(name: str) -> ModuleType:
     """Import a part of the package that most programs do not need, when it is asked for."""
-    if name in ("optimizers", "tuning"):
+    if name in ("convert", "diagnostics", "optimizers", "streaming", "tuning"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

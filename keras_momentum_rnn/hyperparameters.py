@@ -74,10 +74,5 @@ BETA = Hyperparameter(at_least=0, below=1, search=(0.01, 0.999), scale="logit")
 EPSILON = Hyperparameter(above=0, scale="log")
 RESTART_PERIOD = Hyperparameter(integer=True, search=(2, 128), scale="log")
 RELAXED = Hyperparameter(choices=(True, False), scale=None)
-# Where the momentum starts that a rule learns, how many it learns, and whether the step size
-# follows it.
-LEARNED_MOMENTUM = Hyperparameter(at_least=0, below=1, search=(0.0, 0.99))
-PER = Hyperparameter(
-    choices=("scalar", "gate", "unit"), search=["scalar", "gate", "unit"], scale=None
-)
-TIED = Hyperparameter(choices=(True, False), scale=None)
+# Where the momentum starts that a rule learns.
+LEARNED_MOMENTUM = Hyperparameter(at_least=0, below=1)

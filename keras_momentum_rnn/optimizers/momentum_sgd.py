@@ -46,7 +46,7 @@ class MomentumSGD(keras.optimizers.Optimizer):
     such a model, call `finalize_variable_values(model.trainable_variables)`, which gives w.
     Weights that `EarlyStopping` restores at the end of `fit` are y too.
     Between two calls of `fit` the variables hold w. The second call takes its first gradient
-    there, which every variable must have, unless `resume_variable_values` restores y:
+    there, and every variable must have one. To go on from y, call `resume_variable_values`:
 
     ```python
     keras.callbacks.LambdaCallback(

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.checks import checked_choice, checked_seed
-from keras_momentum_rnn.hyperparameters import LEARNED_MOMENTUM, PER, STEP_SIZE, TIED
+from keras_momentum_rnn.hyperparameters import LEARNED_MOMENTUM, STEP_SIZE
 from keras_momentum_rnn.rules.protocol import LinearRule, register
 
 # What a start of 0 becomes, which a sigmoid never is: half the rounding of a float32.
@@ -74,12 +74,6 @@ class LearnedMomentum(LinearRule):
     momentum open.
     """
 
-    hyperparameters: ClassVar = {
-        "momentum": LEARNED_MOMENTUM,
-        "step_size": STEP_SIZE,
-        "per": PER,
-        "tied": TIED,
-    }
     weight_names = ("momentum_logit", "step_size_raw")
 
     def __init__(
@@ -93,8 +87,8 @@ class LearnedMomentum(LinearRule):
     ) -> None:
         self.momentum = LEARNED_MOMENTUM.checked("momentum", momentum)
         self.step_size = STEP_SIZE.checked("step_size", step_size)
-        self.per = checked_choice("per", per, PER.choices)
-        self.tied = checked_choice("tied", tied, TIED.choices)
+        self.per = checked_choice("per", per, ("scalar", "gate", "unit"))
+        self.tied = checked_choice("tied", tied, (True, False))
         self.spread = checked_spread(spread)
         self.seed = checked_seed(seed)
 
