@@ -254,7 +254,7 @@ class RuleLayer(keras.layers.RNN):
             "slots_given": slots_given,
             "transformed": transform_is_active([sequence.x, *sequence.states], self.cell),
             "exported": exported,
-            "features": sequence.x.shape[-1],
+            "features": self.cell.kernel.shape[0],  # which a graph may not know of its input
             "device": current_device(),
         }
         plan = self._plan(**call)

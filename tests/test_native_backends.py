@@ -62,6 +62,35 @@ def test_outputs_and_states_share_no_memory(name, units):
                     assert np.array_equal(array(result), before) == (i != j)
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="modules are PyTorch's")
+@pytest.mark.parametrize("name", ["LSTM", "AdamLSTM", "MomentumGRU"])
+def test_modules_of_bfloat16_and_tensors_without_values(name):
+    import torch
+
+    x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5))
+    model = keras.Sequential([keras.Input((9, 5)), getattr(kmr, name)(4)])
+    expected = array(model(x))
+    assert model(x.to("meta")).shape == (3, 4)
+    model.bfloat16()
+    assert_close(array(model(x)), expected, 2e-2)
+    model(x, training=True).sum().backward()
+    assert {p.grad.dtype for p in model.parameters() if p.requires_grad} == {torch.bfloat16}
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="graphs of TensorFlow")
+@pytest.mark.parametrize("name", ["LSTM", "AdamLSTM"])
+def test_a_graph_of_tensorflow_without_sizes(name):
+    import tensorflow as tf
+
+    x = normal(np.random.default_rng(0), 3, 9, 5)
+    layer = getattr(kmr, name)(4)
+    expected = array(layer(x))
+    spec = [tf.TensorSpec((None, None, None))]
+    for training in (False, True):
+        graph = tf.function(lambda x, t=training: layer(x, training=t), input_signature=spec)
+        assert_close(array(graph(tf.constant(x))), expected, 1e-5)
+
+
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="XLA is a choice on TensorFlow alone")
 def test_a_model_for_xla_is_compiled_without_it():
     model = keras.Sequential([keras.Input((5, 3)), kmr.MomentumLSTM(4), keras.layers.Dense(1)])

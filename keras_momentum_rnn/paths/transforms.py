@@ -28,9 +28,11 @@ def transform_is_active(tensors, cell):
 def is_wrapped(tensor):
     from torch.autograd import forward_ad
 
-    # What `torch.func` hands on has no storage of its own; PyTorch has no other public sign.
+    # What `torch.func` hands on has no storage of its own, and tensors without values have one
+    # on the device "meta"; PyTorch has no other public sign.
     try:
-        tensor.data_ptr()
+        if tensor.untyped_storage().device.type == "meta":
+            return True
     except RuntimeError:
         return True
     return forward_ad.unpack_dual(tensor).tangent is not None

@@ -37,7 +37,11 @@ def run_cell(problem, x, weights, states):
 
 
 def array(tensor):
-    return tensor.detach().resolve_neg().numpy() if torch.is_tensor(tensor) else tensor
+    if not torch.is_tensor(tensor):
+        return tensor
+    tensor = tensor.detach().resolve_neg()
+    # NumPy has no bfloat16, which `module.bfloat16()` makes of weights.
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def on_arrays(problem, inputs):
