@@ -84,7 +84,7 @@ test_derivatives.py  compiled
 test_diagnostics.py  compiled
     quick     gradient_norms_are_those_of_a_restart_from_h[AdamLSTM]
     quick     memory_map_equals_the_states_of_prefixes[AdamLSTM-True]
-    quick     memory_map_holds_states_at_masked_steps[AdamLSTM-holes]
+    quick     memory_map_holds_states_at_masked_steps[False-AdamLSTM-holes]
     torch     norms_of_float64_are_as_small_as_they_are
     torch     *refuse*
 test_distribution.py  slow

@@ -116,13 +116,6 @@ def test_it_stops_where_progress_is_small(tolerance):
     assert abs(int(count) - expected) <= 1  # rounding
 
 
-def test_without_keeping_there_is_the_last_iterate_alone():
-    a, b = system(5)
-    x, iterates, last, _ = solve(a, b, np.zeros(5), 4)
-    assert iterates.shape == (1, 5) and last == 0
-    np.testing.assert_array_equal(iterates[0], x)
-
-
 def back(values, last=None):
     """Go back over iterates that are numbers, whose objective is looked up."""
     table = tensor(values)
@@ -163,13 +156,6 @@ def test_line_search_wants_a_hundredth_of_what_the_slope_promises():
     assert searched(1.0) == pytest.approx(0.8**3)
     assert searched(0.59) == pytest.approx(0.59)
     assert searched(0.598) == pytest.approx(0.598 * 0.8)
-
-
-def test_line_search_gives_up():
-    zero = cg.line_search(
-        lambda rate: rate * 0 + 2.0, tensor(1.0), tensor(2.0), tensor(1.0), tensor(-1.0)
-    )
-    assert float(zero) == 0
 
 
 def test_line_search_shrinks_what_is_not_finite():

@@ -90,10 +90,12 @@ def test_exact_copies_of_graphs_take_the_cells_states():
     assert_close(array(plain(X)), array(model(X)), tolerance=1e-5)
 
 
+@pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("name", ["MomentumLSTM", "SRGRU"])
-def test_exact_copies_take_a_mask_of_the_graph(name):
+def test_exact_copies_take_a_mask_of_the_graph(name, by_name):
     x, mask = keras.Input((None, FEATURES)), keras.Input((None,), dtype="bool")
-    model = keras.Model([x, mask], copied(LINEAR[name])(x, mask=mask))
+    layer = copied(LINEAR[name])
+    model = keras.Model([x, mask], layer(x, mask=mask) if by_name else layer(x, None, mask))
     plain = to_keras(model, exact=True)
     inputs = [X, MASKS["holes"](BATCH, TIME)]
     assert_close(array(plain(inputs)), array(model(inputs)), tolerance=1e-5)
@@ -183,9 +185,24 @@ def test_a_linear_rule_without_a_filter(units, rule):
         assert type(to_keras(layer)) is layers.SimpleRNN
 
 
+def with_slots(by_name):
+    x = keras.Input((None, FEATURES))
+    _, *states = kmr.MomentumLSTM(UNITS, return_state=True)(x)
+    decoder = kmr.MomentumLSTM(UNITS)
+    return keras.Model(x, decoder(x, initial_state=states) if by_name else decoder(x, states))
+
+
+def stateful():
+    x = keras.Input(batch_shape=(BATCH, TIME, FEATURES))
+    return keras.Model(x, kmr.MomentumLSTM(UNITS, stateful=True)(x))
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
+        (lambda: with_slots(True), "takes slots in its `initial_state`"),
+        (lambda: with_slots(False), "takes slots in its `initial_state`"),
+        (stateful, "is stateful"),
         (lambda: copied(kmr.AdamLSTM(UNITS)), "not linear"),
         (lambda: kmr.MomentumLSTM(UNITS), "unbuilt"),
         (lambda: copied(kmr.MomentumLSTM(UNITS, go_backwards=True)), "goes backwards"),

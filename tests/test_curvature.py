@@ -142,6 +142,9 @@ def test_the_curvature_is_that_of_the_first_samples():
     check_product(case, case.curvature(samples=2))
     case.model.compile(HessianFree(curvature_fraction=0.58), LOGITS)
     check_product(case, case.curvature(samples=3))  # 0.58 of 5 is nearer to 3
+    case.model.compile(HessianFree(curvature_fraction=0.05), LOGITS)
+    check_product(case, case.curvature(samples=1))  # of none, nothing could be trained
+    case.model.compile(HessianFree(curvature_fraction=0.5), LOGITS)
     whole = Case("dense").model.quadratic(case.x, case.y)
     part = case.model.quadratic(case.x, case.y)
     np.testing.assert_allclose(array(part.gradient), array(whole.gradient), atol=1e-6)

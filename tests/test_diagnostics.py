@@ -149,6 +149,20 @@ def test_the_model_is_left_as_it_was(name):
     model.train_on_batch(x, y)
 
 
+@pytest.mark.parametrize("name", ["LSTM", "AdamLSTM", "NestedLSTM"])
+def test_dropout_is_off_and_leaves_no_mask_behind(name):
+    (x, y), rates = data(), {"dropout": 0.5, "recurrent_dropout": 0.5}
+    plain = model_of(LAYERS[name]())
+    model = model_of(LAYERS[name](**rates), keras.layers.Dropout(0.5))
+    model.set_weights(plain.get_weights())
+    expected = gradient_norms(plain, x, y, plain.layers[0])
+    assert_close(gradient_norms(model, x, y, model.layers[1]), expected)
+    for diagnose in (lambda: None, lambda: memory_map(model.layers[1], x)):
+        diagnose()
+        # Of another batch size, which a mask that stayed would not fit.
+        assert run(model.layers[1], x[:2], training=True)[0].shape == (2, UNITS)
+
+
 def test_one_backward_pass(monkeypatch):
     (x, y), layer = data(), kmr.MomentumRNN(UNITS)
     model, calls = model_of(layer), []
@@ -278,14 +292,15 @@ def test_memory_map_equals_the_states_of_prefixes(name, go_backwards):
 
 @pytest.mark.parametrize("kind", MASKS)
 @pytest.mark.parametrize("name", ["GRU", "AdamLSTM"])
-def test_memory_map_holds_states_at_masked_steps(name, kind):
-    x, layer = data()[0], LAYERS[name](return_state=True)
+@pytest.mark.parametrize("go_backwards", [False, True])
+def test_memory_map_holds_states_at_masked_steps(name, go_backwards, kind):
+    x, layer = data()[0], LAYERS[name](return_state=True, go_backwards=go_backwards)
     layer.build(x.shape)
     mask = MASKS[kind](BATCH, TIME)
     states = memory_map(layer, x, mask=mask)
     expected = run(layer, x, mask=ops.convert_to_tensor(mask))[1:]
     for values, last in zip(states.values(), expected, strict=True):
-        assert_close(values[:, -1], last, 1e-6)
+        assert_close(values[:, 0 if go_backwards else -1], last, 1e-6)
 
 
 def test_memory_map_starts_where_the_layer_does():

@@ -10,6 +10,7 @@ from harness import array, normal
 from keras import ops
 
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, MomentumSGD
+from keras_momentum_rnn.optimizers.hessian_free_model import Quadratic
 
 
 def linear_model(optimizer, features=5, loss="mse", **dense):
@@ -137,6 +138,24 @@ def test_the_damping_rises_where_the_model_is_bad():
     assert float(model.optimizer.damping) == pytest.approx(1.5e-3)
 
 
+@pytest.mark.parametrize(
+    ("share", "factor"), [(0.2, 1.5), (0.3, 1.0), (0.7, 1.0), (0.8, 2 / 3)]
+)
+def test_the_damping_changes_by_the_share_of_what_was_promised(share, factor):
+    """CG steps by 1, for which the model promises 1/2."""
+    optimizer, w = HessianFree(damping=1e-3), keras.Variable([0.0])
+    optimizer.build([w])
+    quadratic = Quadratic(
+        theta=ops.zeros(1),
+        value=ops.convert_to_tensor(1.0),
+        gradient=-ops.ones(1),
+        product=lambda v: v,
+        objective=lambda w: 1.0 - share / 2 * w[0],
+    )
+    optimizer.update(quadratic)
+    assert float(optimizer.damping) == pytest.approx(1e-3 * factor)
+
+
 def test_the_ratio_is_that_of_the_undamped_model():
     """With damping 100 the damped model promises half as much of a step as small as that."""
     x, y, _, _ = regression()
@@ -195,6 +214,9 @@ def test_an_update_that_is_not_finite_leaves_the_weights_alone(line_search):
     assert all(np.isfinite(array(v)).all() for v in model.optimizer.variables)
     loss = float(np.max(model.train_on_batch(x, y)))
     assert np.isfinite(loss) and float(np.max(model.test_on_batch(x, y))) < loss
+    model.optimizer.damping = 9e7
+    model.train_on_batch(spoiled, y)
+    assert float(model.optimizer.damping) == pytest.approx(1e8)
 
 
 # As an object

@@ -106,6 +106,13 @@ def test_batches_that_do_not_divide_and_class_weights():
     assert np.isfinite(weights(model)).all()
 
 
+def test_the_loss_of_an_epoch_is_the_mean_over_its_samples():
+    # A rate of almost nothing: the weights stay. Batches of 5, 5 and 2.
+    model = small(learning_rate=1e-12, cg_steps=1, line_search=False)
+    (loss,) = model.fit(X, Y, 5, verbose=0, shuffle=False).history["loss"]
+    assert loss == pytest.approx(model.evaluate(X, Y, 12, verbose=0), rel=1e-5)
+
+
 def test_sparse_gradients_of_an_embedding():
     inputs = keras.Input((2,), dtype="int32")
     h = keras.layers.Flatten()(keras.layers.Embedding(6, 2)(inputs))

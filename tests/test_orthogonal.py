@@ -163,6 +163,7 @@ def test_time_distributed_counts_its_calls():
     model.fit(np.ones((4, 2, 4, 1)), np.ones((4, 6)), batch_size=2, epochs=2, verbose=0)
     q = array(layer.cell.recurrent_matrix())
     assert_close(q.T @ q, np.eye(3), tolerance=1e-6)
+    assert np.abs(array(layer.cell.skew_origin)).max() > 0  # the base has moved
 
 
 def test_a_call_that_changes_the_base_is_not_repeated():

@@ -222,7 +222,7 @@ def test_several_steps_in_one_compiled_execution(parametrization):
 
 def test_a_layer_that_is_called_twice_in_an_update_counts_two():
     """A base that moves between the calls must not spoil the first one's gradient."""
-    layer = kmr.DTRIV(UNITS, rebase_every=1)
+    layer = kmr.DTRIV(UNITS, rebase_every=3)
     one, two = keras.Input((3, 2)), keras.Input((3, 2))
     model = keras.Model([one, two], keras.layers.subtract([layer(one), layer(two)]))
     compile_for(model, keras.optimizers.SGD(0.06))
@@ -232,6 +232,7 @@ def test_a_layer_that_is_called_twice_in_an_update_counts_two():
     q = array(layer.cell.recurrent_matrix())
     assert np.abs(q - before).max() > 0.01
     assert_close(q.T @ q, np.eye(UNITS), tolerance=1e-6)
+    assert array(layer.cell.calls_at_base) == 1  # the fourth call had a new base
 
 
 @pytest.mark.parametrize(

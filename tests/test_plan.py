@@ -65,6 +65,14 @@ def test_plan_gives_its_reason(options, call, path, reason):
     assert (plan.path, plan.reason) == (path, reason)
 
 
+def test_a_dropout_that_is_set_later_is_planned_anew():
+    layer = kmr.MomentumLSTM(4, implementation=1)
+    assert layer.plan(training=True, features=3).path in ("fused", "filter")
+    layer.cell.dropout = 0.5
+    plan = layer.plan(training=True, features=3)
+    assert plan.path == "step" and "each gate has a dropout mask" in plan.reason
+
+
 def test_a_plan_that_depends_on_the_width_asks_for_it():
     layer = kmr.MomentumRNN(2)
     paths = ("fused" if BACKEND == "torch" else "filter", "step")
@@ -127,6 +135,10 @@ SERVED = {
     "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
     "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
     "drive-stock": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
+    "drive-wide": (
+        "drive",
+        {"backend": "jax", "device": "gpu", "rule_kind": "linear", "features": 16},
+    ),
     "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
 }
 NATIVES = ("native-torch", "native-jax", "native-tensorflow")
@@ -145,7 +157,7 @@ KEPT_AWAY = [
     *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock")),
     *((name, "transformed", True) for name in ("fused-torch", "drive-torch")),
     *((name, "drive_from_input", False) for name in (*FILTERING, "fused-plain")),
-    *((name, "slots_given", True) for name in FILTERING),
+    *((name, "slots_given", True) for name in (*FILTERING, "drive-wide")),
     *((name, "stateful", True) for name in FILTERING),
     *((name, "dropout", "gates") for name in (*FILTERING, "fused-plain")),
     *((name, "features", 16) for name in FILTERING),
@@ -217,7 +229,6 @@ def test_a_native_kernel_refuses_more_weights_than_it_is_fast_for(name, recurren
 @hypothesis.given(call=ANY_CALL)
 def test_every_call_has_one_plan_that_serves_it(call):
     plan = planning.choose(call)
-    assert plan == planning.choose(dataclasses.replace(call))
     assert plan.reason
     takers = [
         kernel

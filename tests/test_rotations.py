@@ -89,6 +89,16 @@ def test_rotation_and_its_gradient_under_a_compiler(name, size):
     assert_close(actual, FRECHET[name](s.T, cotangent), tolerance=5e-5)
 
 
+@pytest.mark.parametrize(
+    "name, size", [("expm", 0.0), ("expm", 40.0), ("cayley", 3.0), ("cayley", 1000.0)]
+)
+def test_rotations_for_files_are_the_same(name, size):
+    s = size / 5 * skew_of(np.random.default_rng(0).standard_normal(10))
+    s = ops.convert_to_tensor(s.astype("float32"))
+    expected = array(rotations.PARAMETRIZATIONS[name](s))
+    assert_close(array(rotations.PORTABLE[name](s)), expected, tolerance=2e-4)
+
+
 def test_scaling_and_squaring_is_exact_in_float64():
     """What TensorFlow runs, on PyTorch too; JAX has float64 behind a flag alone."""
     if BACKEND == "jax":

@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 from cases import REPRESENTATIVES
-from conversions import Averaging
 from harness import array, assert_close, normal, randomise
 from keras import layers, ops
 from test_convert_models import Nameless
@@ -126,11 +125,6 @@ def test_stacked_cells():
     assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layers.RNN(cells)]))
 
 
-def test_a_rule_need_not_be_registered():
-    layer = kmr.RuleLSTM(UNITS, rule=Averaging())
-    assert_streams(keras.Sequential([keras.Input((None, FEATURES)), layer]))
-
-
 def test_arithmetic_of_the_inputs():
     x = keras.Input((None, FEATURES))
     assert_streams(keras.Model(x, kmr.MomentumLSTM(UNITS)((x / 2.0) ** 2 * np.float32(3))))
@@ -234,6 +228,23 @@ def test_states_are_named_and_slots_come_last():
     expected.set_weights(model.get_weights())
     for actual, state in zip(states, expected(X)[1:], strict=True):
         assert_close(actual, array(state), 1e-5)
+    half = sequential(kmr.AdamLSTM(UNITS, dtype="mixed_float16"))
+    dtypes = [state.dtype for state in initial_states(step_model(half))]
+    assert dtypes == ["float16", "float16", "float32", "float32"]
+
+
+def test_every_output_is_given_and_named():
+    """One without time, and two of one layer, whose names would fall together."""
+    x = keras.Input((None, FEATURES))
+    h = kmr.MomentumLSTM(UNITS, return_sequences=True)(x)
+    dense = layers.Dense(2, name="dense")
+    model = keras.Model(x, [dense(h), kmr.AdamGRU(UNITS, name="last")(h), dense(2 * h)])
+    randomise(model, np.random.default_rng(2))
+    step = step_model(model)
+    assert step.output_names[:3] == ["output_dense", "output_last", "output_dense_2"]
+    outputs, _ = streamed(step, X)
+    for actual, expected in zip(outputs, map(array, model(X)), strict=True):
+        assert_close(actual[-1], expected[:, -1] if expected.ndim == 3 else expected, 2e-6)
 
 
 def test_a_step_model_is_a_copy_and_can_be_saved(tmp_path):

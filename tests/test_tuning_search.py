@@ -27,6 +27,7 @@ from keras_momentum_rnn.tuning import (
     Results,
     Row,
     load_results,
+    oracles,
     tune,
 )
 
@@ -43,6 +44,11 @@ def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
     assert numbers(first) == numbers(again) != numbers(other)
     assert scores(first) == pytest.approx([score_of(r.values) for r in first.rows], abs=1e-3)
     assert first.best.score == max(scores(first))
+
+
+def test_a_bayesian_search_has_a_model_after_a_third_of_its_trials():
+    made = oracles.make("bayesian", 30, 1, 0, "val_loss")
+    assert made.num_initial_points == 10
 
 
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
@@ -166,6 +172,8 @@ def test_broken_trials_are_recorded_and_the_search_goes_on(tmp_path):
 
 def test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one(tmp_path):
     x, y = images()
+    epochs = []
+    noted = keras.callbacks.LambdaCallback(on_epoch_end=lambda n, logs: epochs.append(n))
 
     def build(hp):
         scale = hp.Choice("scale", [1.0, float("inf")])
@@ -185,6 +193,7 @@ def test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one(tmp_
         first=[{"scale": 1.0}, {"scale": float("inf")}],
         max_trials=2,
         objective="val_accuracy",
+        callbacks=noted,
         epochs=2,
         directory=tmp_path,
         verbose=0,
@@ -192,6 +201,7 @@ def test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one(tmp_
     good, broken = results.rows
     assert good.completed and 0 <= good.score <= 1 and good.epochs == [2]
     assert broken.status == "FAILED" and "`loss` became nan in epoch 1" in broken.error
+    assert epochs == [0, 1, 0]  # it is not trained on
 
 
 def test_a_score_that_is_no_number_breaks_a_trial(tmp_path):
@@ -286,6 +296,8 @@ def test_the_table_is_best_by_layer():
     table = Results("no/folder", rows, keras_tuner.Objective("score", "max")).table()
     assert list(table.index) == ["GRU", "LSTM"] and list(table["score"]) == [0.7, 0.6]
     assert list(table["trials"]) == [3, 2] and list(table["failed"]) == [1, 0]
+    least = Results("no/folder", rows, keras_tuner.Objective("val_loss", "min"))
+    assert least.best.score == 0.4 and list(least.table()["val_loss"]) == [0.4, 0.5]
 
 
 # Memory

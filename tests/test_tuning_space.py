@@ -93,6 +93,10 @@ def test_each_branch_trains(name, options):
     assert sum(
         isinstance(n, keras.layers.RNN | keras.layers.Bidirectional) for n in model.layers
     ) == (options.get("depth", 1))
+    rates = [n.rate for n in model.layers if isinstance(n, keras.layers.Dropout)]
+    assert rates == [0.25, 0.25] * ("dropout" in options)
+    both = [n for n in model.layers if isinstance(n, keras.layers.Bidirectional)]
+    assert len(both) == ("bidirectional" in options)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4, 3, 2)).astype("float32")
     outputs = (4, 3) if options.get("sequence") else (4,)
@@ -145,6 +149,17 @@ def test_clipping_may_be_none_in_a_list():
     assert hypermodel.build(hp).optimizer.clipnorm is None and hp.values["clipnorm"] == 0
     assert readable(hp.values)["clipnorm"] is None
     assert hypermodel.build(parameters(clipnorm=1.0)).optimizer.clipnorm == 1
+
+
+def test_a_model_has_the_rate_of_the_search_and_the_loss_of_its_task():
+    options = {"layers": ["LSTM"], "units": 2, "learning_rate": [0.01, 0.25]}
+    model = MomentumHyperModel((3, 2), 2, **options).build(parameters(learning_rate=0.25))
+    assert float(model.optimizer.learning_rate) == 0.25
+    model.layers[-1].set_weights([np.zeros((2, 2)), np.array([1.0, 0.0])])
+    loss, _ = model.evaluate(np.zeros((1, 3, 2)), np.array([0]), verbose=0)
+    assert loss == pytest.approx(np.log(1 + np.exp(-1)), rel=1e-5)  # the head gives logits
+    numbers = MomentumHyperModel((3, 2), 2, task="regression", **options)
+    assert numbers.objective == keras_tuner.Objective("val_loss", "min")
 
 
 def test_head_may_be_a_layer_and_every_model_has_its_own():

@@ -124,6 +124,13 @@ def test_a_killed_run_goes_on_and_later_rows_join(small, tmp_path, monkeypatch):
     (again,) = small(tmp_path / "killed", "--methods", "NAG")["runs"]
     np.testing.assert_allclose(again["curve"], nag["curve"], rtol=1e-5)
 
+    monkeypatch.setattr(autoencoders, "EVERY", 1)  # where points stand changes no training
+    monkeypatch.setattr(autoencoders, "CURVE_IMAGES", 10)  # nor the images of an error
+    (often,) = small(tmp_path / "often", "--methods", "NAG")["runs"]
+    ends = [[run["before"], run["error"]] for run in (nag, often)]
+    np.testing.assert_allclose(*ends, rtol=1e-5)
+    monkeypatch.setattr(autoencoders, "EVERY", 3)
+    monkeypatch.setattr(autoencoders, "CURVE_IMAGES", 50)
     rates = ["--learning-rates", "1e38", "0.01"]
     more = small(tmp_path / "killed", "--methods", "SGD", *rates, "--scales", "1", "2")
     rows = [(run["method"], run["diverged"], run["updates"]) for run in more["runs"]]

@@ -95,6 +95,24 @@ def test_summary_is_of_the_epoch_that_is_best_on_validation():
     assert summary.best(results(ALL))["layer"] == "MomentumLSTM"
 
 
+def test_of_errors_the_smallest_is_the_best():
+    def of_error(layer, seed, validation):
+        best = int(np.argmin(validation))
+        told = {"best_epoch": best + 1, "test": {"loss": 1.0, "accuracy": validation[best]}}
+        return {**run(layer, seed, validation, validation), **told}
+
+    runs = [of_error("LSTM", seed, [0.5, 0.4 + seed / 50, 0.45]) for seed in (0, 1)]
+    runs += [of_error("MomentumLSTM", seed, [0.6, 0.3, 0.2 + seed / 50]) for seed in (0, 1)]
+    constant = {"loss": 2.3, "accuracy": 0.9}
+    found = results(runs, larger_is_better=False, constant=constant)
+    lstm, fast = found["summary"]
+    assert (lstm["best_validation"], fast["best_validation"]) == (0.41, 0.21)
+    assert (lstm["epochs_to_lstm_best"], fast["epochs_to_lstm_best"]) == (2, 2)
+    assert (found["best"]["layer"], found["best"]["seed"]) == ("MomentumLSTM", 0)
+    claim = claims.Claim("One is better", ("MomentumLSTM",), ("LSTM",))
+    assert claims.verdicts(found, [claim]) == ["- One is better. **It holds**, in all cases."]
+
+
 def verdicts(found):
     return claims.verdicts(found, claims_on(found["settings"]["task"]))
 
@@ -201,6 +219,12 @@ def test_curves_are_means_over_seeds():
     np.testing.assert_allclose(losses.lines[0].get_ydata(), [1, 1 / 2, 1 / 3])
     losses.set_ylim(0, 7)
     assert tested.get_ylim() == (0, 7)  # one scale for both
+
+
+def test_the_best_loss_is_the_smallest_whatever_the_score():
+    told = results([run("LSTM", 0, [0.1], [0.2]), run("GRU", 0, [0.1, 0.1], [0.1, 0.1])])
+    assert list(plots.last_values(told, "loss")) == ["GRU", "LSTM"]
+    assert list(plots.last_values(told, "accuracy")) == ["LSTM", "GRU"]
 
 
 def test_few_layers_stand_out_and_the_title_is_the_finding():

@@ -10,6 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -260,6 +262,35 @@ def test_the_processor_tells_its_vectors(tmp_path, monkeypatch):
         cpuinfo.write_text(f"model name : EPYC\nflags : {flags}\n")
         found = results_file.processor.__wrapped__()
         assert found == f"EPYC, {os.cpu_count()} cores{told}"
+
+
+def test_seeds_and_callbacks_reach_the_training(tmp_path, monkeypatch):
+    """Or the spread of seeds would be nothing, and a cut of the rate forgotten."""
+    task, fit, seen = tasks.load("adding", **TASK), tasks.Task.fit, []
+
+    def noted(task, model, *rest, seed, **options):
+        seen.append((seed, model.get_weights()[0]))
+        history = fit(task, model, *rest, seed=seed, **options)
+        seen[-1] += (float(model.optimizer.learning_rate),)
+        return history
+
+    monkeypatch.setattr(tasks.Task, "fit", noted)
+    setup = dataclasses.replace(settings(), rate_cut=(1, 0.5))
+    for seed in range(2):
+        run = training.new_run("SimpleRNN", seed, setup)
+        training.train(run, setup, task, tmp_path / f"{seed}", {}, until=2)
+    seeds, weights, rates = zip(*seen)
+    assert seeds == (0, 0, 1, 1) and np.abs(weights[0] - weights[2]).max() > 0.1
+    assert rates == pytest.approx([0.01, 0.005] * 2)
+
+
+def test_the_best_epoch_of_an_accuracy_is_that_of_the_largest(tmp_path):
+    task, model = tasks.load("digits", subset=60), SimpleNamespace(save=Path.touch)
+    run = {"curve": [], "diverged": False, "test": None, "best_epoch": None}
+    for accuracy in (0.5, 0.75, 0.25):
+        scores = {"validation_accuracy": accuracy, "test_accuracy": accuracy}
+        training.note(run, task, scores, model, tmp_path)
+    assert (run["best_epoch"], run["test"]) == (2, {"accuracy": 0.75})
 
 
 def test_a_run_that_diverges_ends_and_is_told(tmp_path):

@@ -1,5 +1,6 @@
 """Hessian-free optimisation beside NAG: equal time, resuming, the report; Figure 5."""
 
+import dataclasses
 import itertools
 import time
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from harness import array
 
+from papers.experiments import runner
 from papers.sutskever import cg_beside_nag, hessian_free
 
 
@@ -56,6 +58,35 @@ def test_adding_goes_on_after_a_kill_and_counts_what_it_took(small, tmp_path, mo
     report = (tmp_path / "report.md").read_text()
     assert "| HF | 1 |" in report and "| NAG | 0.001 |" in report
     assert (tmp_path / "curves.png").exists()
+
+
+def test_a_warm_up_leaves_no_trace(small):
+    for run in hessian_free.runs_of("adding", 1)[:2]:
+        problem = hessian_free.adding(run, small[run["method"]])
+        variables = runner.state_variables(problem.model)
+        before = [array(variable).copy() for variable in variables]
+        hessian_free.warm_up(problem)
+        for variable, value in zip(variables, before):
+            np.testing.assert_array_equal(array(variable), value)
+
+
+def test_looks_at_the_clock_change_no_training(small):
+    """Batches and look-ahead go on from one to the next."""
+    ends = []
+    for updates in (1, 4):
+        method = dataclasses.replace(small["NAG"], updates=updates)
+        run = hessian_free.runs_of("adding", 1)[1]
+        problem = hessian_free.adding(run, method)
+        for _ in range(4 // updates):
+            hessian_free.to_next_look(run, method, problem, 100)
+        ends.append(np.concatenate([w.ravel() for w in problem.model.get_weights()]))
+    np.testing.assert_allclose(*ends, atol=1e-6)
+
+
+def test_outputs_that_are_no_numbers_are_wrong(small):
+    problem = hessian_free.adding(hessian_free.runs_of("adding", 1)[0], small["HF"])
+    problem.model.set_weights([np.nan * w for w in problem.model.get_weights()])
+    assert problem.score() == 1
 
 
 def test_runs_of_a_seed_begin_alike():

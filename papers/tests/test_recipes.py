@@ -9,6 +9,7 @@ import pytest
 from harness import array
 from keras import ops
 
+from keras_momentum_rnn.optimizers import MomentumSGD
 from papers.tasks import Recipe, recipe
 from papers.tasks.recipe import LookAhead
 from papers.tasks.recipes import RECIPES
@@ -256,6 +257,19 @@ def test_settings_of_your_own_are_a_recipe():
     ahead, schedule = choice(optimizer_name="MomentumSGD", rate_cut=(1, 0.5)).callbacks()
     assert type(ahead) is LookAhead
     assert schedule.schedule(2, 0.7) == pytest.approx(0.1 * 0.5**2)
+
+
+def test_a_look_ahead_goes_on_from_one_fit_to_the_next():
+    x, ends = np.random.default_rng(0).normal(size=(8, 3)).astype("float32"), []
+    for fits in (1, 2):
+        start = keras.initializers.Constant(0.5)
+        layer = keras.layers.Dense(1, kernel_initializer=start)
+        model = keras.Sequential([keras.Input((3,)), layer])
+        model.compile(MomentumSGD(0.1, 0.9, nesterov=True), "mse")
+        for _ in range(fits):
+            model.fit(x, x[:, :1], 8, 4 // fits, verbose=0, callbacks=[LookAhead()])
+        ends.append(array(layer.kernel))
+    np.testing.assert_allclose(*ends, atol=1e-6)
 
 
 def test_a_recipe_says_all_that_results_tell():

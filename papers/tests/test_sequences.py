@@ -13,11 +13,12 @@ pytest.importorskip("keras_tuner", reason="it searches")
 pytest.importorskip("matplotlib", reason="it draws")
 pytest.importorskip("statsmodels", reason="it corrects p-values")
 
+import keras_tuner
 import pandas as pd
 
 from papers.sequences import new_sets, report, run, why
 from papers.sequences.layers import CONTESTANTS, PAIRS
-from papers.sequences.training import repeated
+from papers.sequences.training import Search, repeated, trained
 from papers.tasks.archive import MASK_VALUE
 from papers.tasks.task import Split, sequence_model
 
@@ -127,6 +128,44 @@ def test_whole_batches_go_through_all_samples_before_one_comes_again():
     order = np.concatenate([batches[i][0] for i in range(5)])
     assert sorted(order[:5]) == sorted(order[5:]) == [0, 1, 2, 3, 4]
     assert order[:5].tolist() != order[5:].tolist()
+    batches.epoch = 1
+    later = np.concatenate([batches[i][0] for i in range(5)])
+    assert sorted(later[:5]) == [0, 1, 2, 3, 4] and later.tolist() != order.tolist()
+
+
+def run_of(task, rate, seed=0):
+    """Return a run at a learning rate, with what the trained model is then."""
+
+    def measure(model, task):
+        x, y = task.validation.x, task.validation.y
+        loss = model.evaluate(x, y, return_dict=True, verbose=0)["loss"]
+        rate = float(model.optimizer.learning_rate)
+        return {"loss": loss, "rate": rate, "kernel": model.get_weights()[0]}
+
+    budget = {"batch size": 4, "updates of an epoch": 3, "epochs at most": 8, "patience": 3}
+    setup = {"units": 3, "numbers": {}, "learning_rate": rate}
+    return trained(CONTESTANTS["SimpleRNN"], setup, task, budget, seed, measure)
+
+
+def test_a_run_is_tested_with_the_weights_of_its_best_epoch(made_set):
+    found = run_of(made_set, 1.0)  # too large a rate: the loss jumps
+    assert found["best_epoch"] < found["epochs"]
+    assert found["loss"] == pytest.approx(found["validation"], abs=1e-5)
+
+
+def test_a_run_whose_loss_is_not_finite_has_no_test(made_set):
+    found = run_of(made_set, 3e38)
+    assert found["test"] is None and "loss" not in found
+
+
+def test_searches_and_runs_have_the_rate_and_the_seed_that_they_are_given(made_set):
+    one, other = (run_of(made_set, 1e-12, seed) for seed in (0, 1))
+    assert one["rate"] == pytest.approx(1e-12)
+    assert np.abs(one["kernel"] - other["kernel"]).max() > 0.1
+    hp = keras_tuner.HyperParameters()
+    hp.values["learning_rate"] = 0.02
+    model = Search(CONTESTANTS["SimpleRNN"], made_set, 3, {}).build(hp)
+    assert float(model.optimizer.learning_rate) == pytest.approx(0.02)
 
 
 SMALL = {"trials": 2, "seeds": 2, "updates": 2, "epochs": 2, "units": 2}

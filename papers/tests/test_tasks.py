@@ -185,6 +185,7 @@ def test_mcrm_trains_on_one_set_and_the_others_on_fresh_sequences():
     assert isinstance(fixed, tasks.Split) and len(fixed) == 40
     a, b = (contents(fixed.batches(40), epoch) for epoch in (0, 1))
     np.testing.assert_array_equal(np.sort(a[1], axis=0), np.sort(b[1], axis=0))
+    assert isinstance(load("copying", variant="mcrm").train, tasks.Split)
     fresh = load("adding").train
     a, b = (contents(fresh.batches(40), epoch) for epoch in (0, 1))
     assert not np.isin(a[1], b[1]).any()
