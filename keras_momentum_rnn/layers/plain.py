@@ -217,11 +217,11 @@ class LSTM(PlainLayer, keras.layers.LSTM, OtherLayersArguments):
     ```
 
     It is a `keras.layers.LSTM`: arguments, call arguments, results, weights, states, masks and
-    weights files are the same; a `.keras` file of it needs this package. On a CPU the native
-    kernel of the extra `cpu` trains it; on PyTorch `torch.nn.LSTM` runs what does not fit
-    there. All else runs as in Keras: other activations, half precision, `use_cudnn=False`, GPUs
-    of JAX and TensorFlow. `plan()` says which path a call takes. A file for another runtime has
-    a loop with open sizes.
+    weights files are Keras's. To load a `.keras` file of it you need this package. On a CPU the
+    native kernel of the extra `cpu` trains it; on PyTorch `torch.nn.LSTM` runs what does not
+    fit there. All else runs as in Keras: other activations, half precision, `use_cudnn=False`,
+    GPUs of JAX and TensorFlow. `plan()` says which path a call takes. A file for another
+    runtime has a loop with open sizes.
 
     `keras_momentum_rnn.convert.accelerate` puts it in the place of Keras's in a model, and
     `convert.to_keras` puts Keras's back.
