@@ -37,6 +37,8 @@ def torch_kernel(cell, x, kernel, states):
         "elman": (torch.nn.RNN, as_it_is, 1),
     }[cell.recurrence_name]
     module = module_class(x.shape[-1], cell.units, batch_first=True, device="meta")
+    # Without a gradient to come, cuDNN keeps nothing for it.
+    module.train(torch.is_grad_enabled())
     first = [s.unsqueeze(0).contiguous() for s in states[:count]]
     weights = torch_weights(cell, kernel, ordered)
     first = tuple(first) if count > 1 else first[0]
@@ -49,9 +51,10 @@ def torch_weights(cell, kernel, ordered):
     """Return PyTorch's parameters; the input bias is a row of the kernel already."""
     none = ops.zeros((cell.drive_width,), dtype=cell.compute_dtype)
     side = cell.recurrent_side_bias
+    # cuDNN takes no transposed view.
     return {
-        "weight_ih_l0": ordered(kernel).T,
-        "weight_hh_l0": ordered(computed(cell, cell.recurrent_kernel)).T,
+        "weight_ih_l0": ordered(kernel).T.contiguous(),
+        "weight_hh_l0": ordered(computed(cell, cell.recurrent_kernel)).T.contiguous(),
         "bias_ih_l0": none,
         "bias_hh_l0": none if side is None else ordered(computed(cell, side)),
     }
@@ -105,12 +108,26 @@ def stock_kernel(layers):
         if cell.recurrence_name == "gru":
             bias = ops.stack([none, bias])
         own, _ = cell.split(states)
-        (outputs, *final), _ = layer.stateless_call(
+        x, *own = in_order(x, *own)
+        results, _ = layer.stateless_call(
             [kernel, computed(cell, cell.recurrent_kernel), bias],
             [v.value for v in layer.non_trainable_variables],
             x,
             initial_state=own,
         )
-        return outputs, *final
+        return in_order(*results)
 
     return kernel
+
+
+def in_order(*tensors):
+    """Return tensors that lie in memory in the order of their axes, gradients too.
+
+    JAX's call of cuDNN reads and writes this order, and does not tell XLA, which may choose
+    another: https://github.com/jax-ml/jax/issues/19177.
+    """
+    if keras.config.backend() != "jax":
+        return tensors
+    from jax.experimental.layout import Layout, with_layout_constraint
+
+    return [with_layout_constraint(t, Layout(tuple(range(t.ndim)))) for t in tensors]

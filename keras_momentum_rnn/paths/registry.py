@@ -5,6 +5,7 @@ A new kernel is a module with a function `(cell, sequence, plan) -> (outputs, st
 """
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -142,9 +143,22 @@ def unfiltered(call):
 
 
 def unbuilt(call):
-    """Return the reason why a stock layer was not built for the drive."""
+    """Return the reasons why a stock layer cannot run on the drive."""
     built = call.stateful or not call.slots_given or call.rule_kind != "linear"
-    return [(not built, "its stock layer was not built for slots"), *overflowing(call)]
+    unfit = not built, "its stock layer was not built for slots"
+    return [unfit, *overflowing(call), *unfit_for_jax(call)]
+
+
+def unfit_for_jax(call):
+    """Return the reasons why JAX's call of cuDNN, which has LSTMs alone, would be wrong."""
+    if call.backend != "jax" or call.recurrence != "lstm":
+        return []
+    jax = sys.modules.get("jax")  # absent where a plan is asked for another backend
+    unordered = jax is not None and jax.__version_info__ < (0, 7)
+    return [
+        (call.dtype != "float32", f"JAX's call of cuDNN does not compute in {call.dtype}"),
+        (unordered, "JAX before 0.7 may hand cuDNN arrays in another order of memory"),
+    ]
 
 
 FILTERED = "a fused kernel on the input of all times, which the rule, if any, filters before"
@@ -204,7 +218,7 @@ STOCK_FUSED = Kernel(
     recurrences=("lstm", "gru"),
     rule_kinds=LINEAR,
     fused=True,
-    reasons=unfiltered,
+    reasons=lambda call: [*unfiltered(call), *unfit_for_jax(call)],
 )
 # A fused kernel multiplies what it is given by a matrix: the drive by an identity matrix, which
 # costs little on a GPU. On a CPU the loop over steps is faster.
