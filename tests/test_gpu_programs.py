@@ -4,11 +4,13 @@ import re
 from types import SimpleNamespace
 from unittest import mock
 
+import keras
 import numpy as np
 import pytest
 from harness import BACKEND, assert_close, derivative, normal
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 SHAPE = (3, 7, 2)
 # The path of each on a GPU, and whether its recurrence is an operation of cuDNN there.
@@ -30,10 +32,9 @@ def lstm_of_jax(x, h, c, weights, lengths, input_size, hidden_size, num_layers, 
     """As `jax.experimental.rnn.lstm`, cuDNN's, which only a GPU has."""
     from jax.experimental import rnn
 
-    sizes = input_size, hidden_size, num_layers, False
-    return rnn.lstm_ref(
-        x, h, c, *rnn.unpack_lstm_weights(weights, *sizes), lengths, *sizes, dropout=0.0
-    )
+    sizes = input_size, hidden_size, num_layers
+    matrices = rnn.unpack_lstm_weights(weights, *sizes, bidirectional=False)
+    return rnn.lstm_ref(x, h, c, *matrices, lengths, *sizes, dropout=0.0, bidirectional=False)
 
 
 @pytest.fixture
@@ -63,12 +64,13 @@ def built(name, **options):
 
 @pytest.mark.skipif(BACKEND != "jax", reason="JAX lowers for devices that are not there")
 @pytest.mark.parametrize("masked", [False, True], ids=["whole", "masked"])
-@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("name", [*PATHS, "LSTM"])
 def test_a_training_step_of_jax_lowers_for_cuda(name, masked, gpu):
     import jax
 
     layer = built(name)
-    assert layer.plan(mask=masked, training=True).path == PATHS[name]
+    path = layer.plan(mask=masked, training=True).path
+    assert path == PATHS.get(name, "fused")
     rest = [v.value for v in layer.non_trainable_variables]
 
     def loss(weights, x, mask):
@@ -78,13 +80,18 @@ def test_a_training_step_of_jax_lowers_for_cuda(name, masked, gpu):
     weights = [v.value for v in layer.trainable_variables]
     arguments = weights, np.zeros(SHAPE, "float32"), MASK if masked else None
     traced = jax.jit(jax.grad(loss, argnums=(0, 1))).trace(*arguments)
-    assert "stablehlo" in traced.lower(lowering_platforms=("cuda",)).as_text()
-    # Keras has cuDNN's kernel for the LSTM of JAX alone.
-    assert gpu.called == ("LSTM" in name and PATHS[name] in ("fused", "drive"))
+    program = traced.lower(lowering_platforms=("cuda",)).as_text()
+    assert "stablehlo" in program
+    # JAX has cuDNN's kernel for the LSTM alone.
+    assert gpu.called == ("LSTM" in name and path in ("fused", "drive"))
+    # XLA must know in which order it reads x, h and c, and writes the outputs, h and c, and so
+    # back, but for the initial states; h at the end is not read where there is a mask.
+    told = 8 if masked else 10
+    assert program.count("@LayoutConstraint") == (told if gpu.called else 0)
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
-@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM"])
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "LSTM"])
 def test_what_cudnn_is_given_by_jax_are_the_weights_of_the_steps(name, gpu):
     layers = [built(name, use_cudnn=use_cudnn) for use_cudnn in ("auto", False)]
     layers[1].set_weights(layers[0].get_weights())
@@ -99,6 +106,42 @@ def test_what_cudnn_is_given_by_jax_are_the_weights_of_the_steps(name, gpu):
         assert_close(one, other, 1e-5)
     for key, expected in by_step.items():
         assert_close(by_fast[key], expected, 1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="JAX before 0.7 cannot fix the order of memory")
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "LSTM"])
+def test_an_old_jax_does_not_call_cudnn(name, gpu, monkeypatch):
+    import jax
+
+    monkeypatch.setattr(jax, "__version_info__", (0, 6, 2))
+    layer = built(name)
+    layer(normal(np.random.default_rng(0), *SHAPE), training=True)
+    assert not gpu.called or name == "LSTM"  # which leaves the call to Keras
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("name", ["LSTM", "MomentumLSTM", "AdamLSTM", "NAGGRU", "AdamRNN"])
+def test_cudnn_of_torch_is_given_whole_arrays(name, grad, monkeypatch):
+    """It raises an error for transposed views, and keeps nothing for no gradient."""
+    import torch
+
+    run, given = torch.func.functional_call, []
+
+    def functional_call(module, weights, inputs):
+        given.append((module.training, [*weights.values(), *keras.tree.flatten(inputs[1])]))
+        return run(module, weights, inputs)
+
+    monkeypatch.setenv(SWITCH, "0")
+    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: "gpu")
+    monkeypatch.setattr("keras_momentum_rnn.layers.plain.current_device", lambda: "gpu")
+    monkeypatch.setattr(torch.func, "functional_call", functional_call)
+    x = torch.from_numpy(normal(np.random.default_rng(0), *SHAPE))
+    with torch.set_grad_enabled(grad):
+        built(name)(x, training=grad)
+    ((training, arrays),) = given
+    assert training == grad
+    assert all(a.is_contiguous() for a in arrays)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="a graph of TensorFlow")

@@ -124,8 +124,10 @@ class PlainLayer:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
             states = [ops.copy(state) for state in states]
         mask = mask[0] if is_nested(mask) else mask
-        if sequences.shape[1] == 1 and not traced_by_torch():
-            # Keras makes no loop of it; but a file of any length is traced with one step.
+        cudnn_of_jax = keras.config.backend() == "jax" and current_device() == "gpu"
+        if sequences.shape[1] == 1 and not traced_by_torch() and not cudnn_of_jax:
+            # Keras makes no loop of it; but a file of any length is traced with one step, and
+            # Keras's call of cuDNN on JAX may read memory wrongly.
             return super().inner_loop(sequences, states, mask, training=training)
         sequence = Sequence(
             x=sequences,

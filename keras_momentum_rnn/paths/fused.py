@@ -102,9 +102,8 @@ def run_kernel(cell, sequence, x, rows, steps):
         steps: int tensor `(batch, 1)`, after how many steps each sample ends.
     """
     mask = sequence.mask
-    # The layers of the other backends are built for one width, with a mask or without.
-    is_torch = keras.config.backend() == "torch"
-    if cell.recurrence_name == "lstm" and not (mask is None and is_torch):
+    # A stock layer is built for one width, with a mask or without.
+    if cell.recurrence_name == "lstm" and (mask is not None or sequence.stock_layers):
         x, rows = holding(x, rows, steps, cell.units)
     x, rows = (ops.cast(a, cell.compute_dtype) for a in (x, rows))
     kernel = fused_kernel(sequence.stock_layers)

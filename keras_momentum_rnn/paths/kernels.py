@@ -15,9 +15,11 @@ def fused_kernel(layers):
     """Return the kernel of the active backend.
 
     Args:
-        layers: dict of `stock_layers`; empty on PyTorch, which needs none.
+        layers: dict of `stock_layers`; empty where the backend itself has the kernel.
     """
-    return torch_kernel if keras.config.backend() == "torch" else stock_kernel(layers)
+    if layers:
+        return stock_kernel(layers)
+    return torch_kernel if keras.config.backend() == "torch" else jax_lstm
 
 
 def torch_kernel(cell, x, kernel, states):
@@ -65,13 +67,51 @@ def computed(cell, weight):
     return ops.cast(weight, cell.compute_dtype)
 
 
+def jax_lstm(cell, x, kernel, states):
+    from jax.experimental import rnn
+
+    side = cell.recurrent_side_bias
+    none = ops.zeros(cell.drive_width, dtype=cell.compute_dtype)
+    products = [kernel, computed(cell, cell.recurrent_kernel)]
+    biases = [none, none if side is None else computed(cell, side)]
+    own, _ = cell.split(states)
+    x, h, c = in_order(x, *(ops.expand_dims(state, 0) for state in own))
+    results = rnn.lstm(
+        x,
+        h,
+        c,
+        ops.concatenate([*(ops.ravel(ops.transpose(w)) for w in products), *biases]),
+        ops.full((x.shape[0],), x.shape[1], dtype="int32"),
+        input_size=x.shape[-1],
+        hidden_size=cell.units,
+        num_layers=1,
+        dropout=0.0,
+        bidirectional=False,
+    )
+    outputs, h, c = in_order(*results)
+    return outputs, h[0], c[0]
+
+
+def in_order(*tensors):
+    """Return tensors that lie in memory in the order of their axes, gradients too.
+
+    JAX's call of cuDNN reads and writes this order, and does not tell XLA, which may choose
+    another: https://github.com/jax-ml/jax/issues/19177.
+    """
+    from jax.experimental.layout import Layout, with_layout_constraint
+
+    return [with_layout_constraint(t, Layout(tuple(range(t.ndim)))) for t in tensors]
+
+
 def stock_layers(layer):
     """Return the stock layers that a built layer needs, a dict from their input's width.
 
     They are Keras's own, which take cuDNN, and must be built before they are called.
     """
-    cell = layer.cell
-    if keras.config.backend() == "torch" or cell.recurrence_name not in STOCK:
+    cell, backend = layer.cell, keras.config.backend()
+    if backend == "torch" or cell.recurrence_name not in STOCK:
+        return {}
+    if backend == "jax" and cell.recurrence_name == "lstm":
         return {}
     either = False, True
     paths = {layer.plan(training=t, slots=s).path for t in either for s in either}
@@ -108,26 +148,12 @@ def stock_kernel(layers):
         if cell.recurrence_name == "gru":
             bias = ops.stack([none, bias])
         own, _ = cell.split(states)
-        x, *own = in_order(x, *own)
-        results, _ = layer.stateless_call(
+        (outputs, *final), _ = layer.stateless_call(
             [kernel, computed(cell, cell.recurrent_kernel), bias],
             [v.value for v in layer.non_trainable_variables],
             x,
             initial_state=own,
         )
-        return in_order(*results)
+        return outputs, *final
 
     return kernel
-
-
-def in_order(*tensors):
-    """Return tensors that lie in memory in the order of their axes, gradients too.
-
-    JAX's call of cuDNN reads and writes this order, and does not tell XLA, which may choose
-    another: https://github.com/jax-ml/jax/issues/19177.
-    """
-    if keras.config.backend() != "jax":
-        return tensors
-    from jax.experimental.layout import Layout, with_layout_constraint
-
-    return [with_layout_constraint(t, Layout(tuple(range(t.ndim)))) for t in tensors]

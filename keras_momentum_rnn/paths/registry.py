@@ -146,19 +146,20 @@ def unbuilt(call):
     """Return the reasons why a stock layer cannot run on the drive."""
     built = call.stateful or not call.slots_given or call.rule_kind != "linear"
     unfit = not built, "its stock layer was not built for slots"
-    return [unfit, *overflowing(call), *unfit_for_jax(call)]
+    return [unfit, *overflowing(call), *reordered(call)]
 
 
-def unfit_for_jax(call):
-    """Return the reasons why JAX's call of cuDNN, which has LSTMs alone, would be wrong."""
-    if call.backend != "jax" or call.recurrence != "lstm":
-        return []
+def reordered(call):
+    """Return the reason why cuDNN, called by Keras on JAX, may read memory wrongly."""
+    lstm = call.backend == "jax" and call.recurrence == "lstm"
+    return [(lstm, "Keras on JAX does not tell XLA in which order cuDNN reads memory")]
+
+
+def old_jax(call):
+    """Return the reason why JAX cannot be told in which order cuDNN reads memory."""
     jax = sys.modules.get("jax")  # absent where a plan is asked for another backend
-    unordered = jax is not None and jax.__version_info__ < (0, 7)
-    return [
-        (call.dtype != "float32", f"JAX's call of cuDNN does not compute in {call.dtype}"),
-        (unordered, "JAX before 0.7 may hand cuDNN arrays in another order of memory"),
-    ]
+    old = jax is not None and jax.__version_info__ < (0, 7)
+    return [(old, "JAX before 0.7 cannot be told in which order cuDNN reads memory")]
 
 
 FILTERED = "a fused kernel on the input of all times, which the rule, if any, filters before"
@@ -208,6 +209,21 @@ TORCH_FUSED = Kernel(
     fused=True,
     reasons=unfiltered,
 )
+OF_JAX = {
+    "backends": ("jax",),
+    "devices": ("gpu",),
+    "dtypes": ("float32",),
+    "recurrences": ("lstm",),
+    "fused": True,
+}
+JAX_FUSED = Kernel(
+    "fused",
+    "fused:run_on_filtered_input",
+    FILTERED,
+    **OF_JAX,
+    rule_kinds=NONE_OR_LINEAR,
+    reasons=lambda call: [*unfiltered(call), *old_jax(call)],
+)
 STOCK_FUSED = Kernel(
     "fused",
     "fused:run_on_filtered_input",
@@ -218,7 +234,7 @@ STOCK_FUSED = Kernel(
     recurrences=("lstm", "gru"),
     rule_kinds=LINEAR,
     fused=True,
-    reasons=lambda call: [*unfiltered(call), *unfit_for_jax(call)],
+    reasons=lambda call: [*unfiltered(call), *reordered(call)],
 )
 # A fused kernel multiplies what it is given by a matrix: the drive by an identity matrix, which
 # costs little on a GPU. On a CPU the loop over steps is faster.
@@ -234,6 +250,15 @@ TORCH_DRIVEN = Kernel(
     transforms=False,
     fused=True,
     reasons=overflowing,
+)
+JAX_DRIVEN = Kernel(
+    "drive",
+    "fused:run_on_drive",
+    DRIVEN,
+    **OF_JAX,
+    rule_kinds=LINEAR_OR_SCALED,
+    learned_rules="constant",
+    reasons=lambda call: [*overflowing(call), *old_jax(call)],
 )
 STOCK_DRIVEN = Kernel(
     "drive",
@@ -285,8 +310,10 @@ EXPORTED = {
 KERNELS = (
     NATIVE,
     TORCH_FUSED,
+    JAX_FUSED,
     STOCK_FUSED,
     TORCH_DRIVEN,
+    JAX_DRIVEN,
     STOCK_DRIVEN,
     FILTERING_STEPS,
 )
