@@ -91,9 +91,10 @@ def _small_heap():
 @pytest.fixture(params=["native", "cpu", "gpu"])
 def device(request, monkeypatch):
     """The device that plans see. On a CPU the kernels of a GPU compute the same, slowly."""
-    from keras_momentum_rnn.paths.native.runtime import SWITCH
+    from harness import cudnn_of_jax
 
     from keras_momentum_rnn.paths.devices import computes_on_host
+    from keras_momentum_rnn.paths.native.runtime import SWITCH
 
     if request.param == "native":
         pytest.importorskip("numba", reason="the native kernel needs it")
@@ -104,7 +105,8 @@ def device(request, monkeypatch):
         monkeypatch.setenv(SWITCH, "0")
     seen = "gpu" if request.param == "gpu" else "cpu"
     monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: seen)
-    return request.param
+    with cudnn_of_jax():
+        yield request.param
 
 
 @pytest.fixture(autouse=True)

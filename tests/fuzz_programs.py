@@ -9,7 +9,7 @@ import warnings
 from unittest import mock
 
 import keras
-from harness import BACKEND
+from harness import BACKEND, cudnn_of_jax
 from keras import ops
 from masks import MASKS
 
@@ -160,6 +160,7 @@ class Program:
             mock.patch.object(runtime, "thread_count", lambda: self.threads),
             mock.patch.object(runtime, "SMALL", 0),
             mock.patch.dict(os.environ, {runtime.SWITCH: native}),
+            cudnn_of_jax(),
         ):
             yield
 

@@ -3,10 +3,13 @@
 import contextlib
 import random
 import socket
+from unittest import mock
 
 import keras
 import numpy as np
 from keras import ops
+
+from keras_momentum_rnn.paths.devices import current_device
 
 BACKEND = keras.config.backend()
 
@@ -197,6 +200,22 @@ def _torch(layer, loss, weights, compiled):
 
 
 _BACKENDS = {"tensorflow": _tensorflow, "jax": _jax, "torch": _torch}
+
+
+def lstm_of_jax(x, h, c, weights, lengths, input_size, hidden_size, num_layers, **_):
+    """As `jax.experimental.rnn.lstm`, cuDNN's, which only a GPU has."""
+    from jax.experimental import rnn
+
+    sizes = input_size, hidden_size, num_layers
+    matrices = rnn.unpack_lstm_weights(weights, *sizes, bidirectional=False)
+    return rnn.lstm_ref(x, h, c, *matrices, lengths, *sizes, dropout=0.0, bidirectional=False)
+
+
+def cudnn_of_jax():
+    """Return a context in which JAX has cuDNN's LSTM, or its reference where there is no GPU."""
+    if BACKEND != "jax" or current_device() == "gpu":
+        return contextlib.nullcontext()
+    return mock.patch("jax.experimental.rnn.lstm", lstm_of_jax)
 
 
 def assert_close(actual, expected, tolerance=2e-5):

@@ -7,7 +7,7 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, assert_close, derivative, normal
+from harness import BACKEND, assert_close, derivative, lstm_of_jax, normal
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native.runtime import SWITCH
@@ -26,15 +26,6 @@ PATHS = {
     "NestedLSTM": "step",
 }
 MASK = np.arange(7) < np.array([[7], [4], [0]])
-
-
-def lstm_of_jax(x, h, c, weights, lengths, input_size, hidden_size, num_layers, **_):
-    """As `jax.experimental.rnn.lstm`, cuDNN's, which only a GPU has."""
-    from jax.experimental import rnn
-
-    sizes = input_size, hidden_size, num_layers
-    matrices = rnn.unpack_lstm_weights(weights, *sizes, bidirectional=False)
-    return rnn.lstm_ref(x, h, c, *matrices, lengths, *sizes, dropout=0.0, bidirectional=False)
 
 
 @pytest.fixture

@@ -430,8 +430,8 @@ def test_bidirectional_and_models_take_the_fast_path(case, device, monkeypatch):
     assert run(model, x)[0].shape == (4, 2)
 
 
-def test_an_input_wider_than_the_drive_is_driven_on_a_gpu(monkeypatch):
-    monkeypatch.setattr("keras_momentum_rnn.recurrent.current_device", lambda: "gpu")
+@pytest.mark.parametrize("device", ["gpu"], indirect=True)
+def test_an_input_wider_than_the_drive_is_driven_on_a_gpu(device):
     x = normal(np.random.default_rng(0), 2, 9, 20)
     driven, step = stepping_pair(lambda: kmr.MomentumLSTM(4), x.shape)
     assert driven.plan(training=True).path == "drive"
