@@ -212,7 +212,7 @@ def lstm_of_jax(x, h, c, weights, lengths, input_size, hidden_size, num_layers, 
 
 
 def cudnn_of_jax():
-    """Return a context in which JAX has cuDNN's LSTM, or its reference where there is no GPU."""
+    """Return a context in which JAX has cuDNN's LSTM, or without a GPU its reference."""
     if BACKEND != "jax" or current_device() == "gpu":
         return contextlib.nullcontext()
     return mock.patch("jax.experimental.rnn.lstm", lstm_of_jax)

@@ -113,8 +113,8 @@ def test_an_old_jax_does_not_call_cudnn(name, gpu, monkeypatch):
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("name", ["LSTM", "MomentumLSTM", "AdamLSTM", "NAGGRU", "AdamRNN"])
-def test_cudnn_of_torch_is_given_whole_arrays(name, grad, monkeypatch):
-    """It raises an error for transposed views, and keeps nothing for no gradient."""
+def test_calls_of_torch_are_as_a_gpu_needs_them(name, grad, monkeypatch):
+    """cuDNN refuses transposed views and keeps nothing for no gradient; nothing waits for it."""
     import torch
 
     run, given = torch.func.functional_call, []
@@ -128,11 +128,14 @@ def test_cudnn_of_torch_is_given_whole_arrays(name, grad, monkeypatch):
     monkeypatch.setattr("keras_momentum_rnn.layers.plain.current_device", lambda: "gpu")
     monkeypatch.setattr(torch.func, "functional_call", functional_call)
     x = torch.from_numpy(normal(np.random.default_rng(0), *SHAPE))
-    with torch.set_grad_enabled(grad):
-        built(name)(x, training=grad)
+    layer = built(name)
+    with torch.set_grad_enabled(grad), torch.profiler.profile() as profile:
+        layer(x, training=grad)
     ((training, arrays),) = given
     assert training == grad
     assert all(a.is_contiguous() for a in arrays)
+    # Numbers that move from the CPU, and back.
+    assert not {"aten::lift_fresh", "aten::item"} & {e.key for e in profile.key_averages()}
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="a graph of TensorFlow")

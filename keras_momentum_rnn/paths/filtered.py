@@ -71,14 +71,42 @@ def filtered_input(cell, sequence):
         x = x * ops.expand_dims(cell.to_slot_dtype(cell.get_dropout_mask(x[:, 0])), 1)
     x, steps = unmasked(x, sequence.mask)
     x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
-    return filtered(cell.rule.coefficients, x) if cell.rule.linear else x, steps
+    return filtered_by_rule(cell.rule, x) if cell.rule.linear else x, steps
 
 
 def unmasked(x, mask):
     """Return x without its masked steps, and after how many steps each sample ends."""
     if mask is None:
-        return x, ops.full((ops.shape(x)[0], 1), ops.shape(x)[1], dtype="int32")
+        # On PyTorch `keras.ops.full` waits for the GPU, to move the number there and back.
+        return x, ops.shape(x)[1] * ops.ones((ops.shape(x)[0], 1), dtype="int32")
     return compacted(x, mask)
+
+
+def filtered_by_rule(rule, x, first=None, *start):
+    """Return v of a linear rule at all times; `first` and `start` as of `filtered`."""
+    if rule.counts:
+        return filtered(rule.coefficients, x, first, *start)
+    return filtered_by(*rule.coefficients(None), x, first)
+
+
+def filtered_by(mu, s, x, first=None):
+    """As `filtered`, with the same coefficients at every step."""
+    if not (isinstance(mu, Real) and isinstance(s, Real)):
+        return filtered(lambda t: (mu, s), x, first)
+    batch, time, width = ops.shape(x)
+    chunks = (time + CHUNK - 1) // CHUNK
+    if not (isinstance(time, int) and time % CHUNK == 0):
+        x = ops.pad(x, [[0, 0], [0, chunks * CHUNK - time], [0, 0]])
+    x = ops.reshape(x, (batch, chunks, CHUNK, width))
+    steps = ops.arange(CHUNK, dtype=x.dtype)
+    past = ops.expand_dims(steps, 1) - steps
+    v = (s * mu ** ops.relu(past) * ops.cast(past >= 0, x.dtype)) @ x
+    first = ops.zeros_like(v[:, 0, 0]) if first is None else first
+    carry = mu**CHUNK
+    lasts, _ = scan_steps(lambda end, last: [end + carry * last[0]], v[:, :, -1], [first])
+    before = ops.concatenate([ops.expand_dims(first, 1), lasts[:, :-1]], axis=1)
+    v = v + ops.expand_dims(mu ** (steps + 1), 1) * ops.expand_dims(before, 2)
+    return ops.reshape(v, (batch, chunks * CHUNK, width))[:, :time]
 
 
 def filtered(coefficients, x, first=None, start=None, constant=False):

@@ -5,8 +5,9 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.paths.filtered import (
-    filtered,
+    filtered_by,
     filtered_by_element,
+    filtered_by_rule,
     filtered_input,
     unmasked,
 )
@@ -61,7 +62,7 @@ def drives(rule, u, slots, steps):
     if rule.linear:
         first, *t = slots
         if rule.shared:
-            v = filtered(rule.coefficients, u, first, *t)
+            v = filtered_by_rule(rule, u, first, *t)
         else:
             v = filtered_by_element(*rule.coefficients(None), u, first)
         counters = [rule.advance_counter(t, ops.cast(steps, t.dtype)) for t in t]
@@ -73,7 +74,7 @@ def drives(rule, u, slots, steps):
     final = [at(moments, steps, m)]
     if not v:
         return gain * u * scale, final
-    velocity = filtered(lambda t: (mu, gain), u, v[0])
+    velocity = filtered_by(mu, gain, u, v[0])
     return velocity * scale, [at(velocity, steps, v[0]), *final]
 
 
@@ -87,9 +88,10 @@ def second_moments(u, m, beta):
     overflow = squares > largest
     infinite = ops.cumsum(ops.cast(overflow, "int32"), axis=1) > 0
     # `keras.ops.minimum` takes float64 to float32 on PyTorch.
-    squares = ops.where(overflow, ops.full_like(squares, largest), squares)
-    moments = filtered(lambda t: (beta, 1 - beta), squares[:, 1:], squares[:, 0])
-    return ops.where(infinite[:, 1:], ops.full_like(moments, float("inf")), moments)
+    one = ops.ones_like(squares[:1, :1, :1])  # a number, without waiting, as in `unmasked`
+    squares = ops.where(overflow, largest * one, squares)
+    moments = filtered_by(beta, 1 - beta, squares[:, 1:], squares[:, 0])
+    return ops.where(infinite[:, 1:], float("inf") * one, moments)
 
 
 def run_kernel(cell, sequence, x, rows, steps):

@@ -20,9 +20,11 @@ def compacted(x, mask):
 
 def at(x, steps, first=None):
     """Return x after so many steps, and `first`, or zero, after none, `(batch, width)`."""
-    index = ops.expand_dims(ops.maximum(steps - 1, 0), -1)
+    some = steps > 0
+    # Not `ops.maximum`, which on PyTorch waits for the GPU, to move the number 0 there.
+    index = ops.expand_dims((steps - 1) * ops.cast(some, steps.dtype), -1)
     last = ops.take_along_axis(x, index, axis=1)[:, 0]
-    return ops.where(steps > 0, last, ops.zeros_like(last) if first is None else first)
+    return ops.where(some, last, ops.zeros_like(last) if first is None else first)
 
 
 def spread_out(outputs, h, mask):
