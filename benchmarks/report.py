@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
 PAGES += [ROOT / "docs" / "guides" / name for name in ("streaming.md", "quantise.md")]
+PAGES += [ROOT / "docs" / "explain" / "gpus.md"]
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
 IN_FEW_ROWS = ["MomentumLSTM", "AdamLSTM", "MomentumGRU", "MomentumRNN", "MCRM"]
@@ -37,6 +38,7 @@ def tables():
         "speed_in_short": speed_in_short(kernel),
         "streaming": streaming(results("streaming")),
         "quantised": quantised(results("quantised")),
+        "gpu": gpu(results("gpu")),
     }
 
 
@@ -199,6 +201,25 @@ def quantised(results):
         rows.append([layer, *cells, *(sizes(files, name) for name in ("litert", "onnx"))])
     titles = ["layer", "float32, %", "LiteRT float16", "int8", "ONNX float16", "int8"]
     return markdown_table([*titles, "KB, LiteRT", "KB, ONNX"], rows)
+
+
+def gpu(results):
+    """Return a table of layers beside Keras's own on a GPU, of `gpu.py`."""
+    cases = dict.fromkeys(case for found in results.values() for case in found)
+    rows = []
+    for case in cases:
+        layers = [list(found[case]["layers"]) for found in results.values()]
+        for layer in max(layers, key=len):
+            cells = []
+            for found in results.values():
+                row = found[case]["layers"].get(layer)
+                cells += [""] * 3 if row is None else [
+                    f"{row['ours']:.1f}", spread(row["ratio"]), f"{row['predict']['median']:.2f}"
+                ]  # fmt: skip
+            rows.append([case, layer, *cells])
+    names = [BACKENDS[name.partition(",")[0]] for name in results]
+    titles = [t for name in names for t in (f"{name}, ms", "ratio", "predicting")]
+    return markdown_table(["case", "layer", *titles], rows)
 
 
 def sizes(files, name):

@@ -107,7 +107,16 @@ def test_an_old_jax_does_not_call_cudnn(name, gpu, monkeypatch):
     monkeypatch.setattr(jax, "__version_info__", (0, 6, 2))
     layer = built(name)
     layer(normal(np.random.default_rng(0), *SHAPE), training=True)
-    assert not gpu.called or name == "LSTM"  # which leaves the call to Keras
+    assert not gpu.called
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("dtype, shape", [("float16", SHAPE), ("float32", (3, 1, 2))])
+def test_what_cudnn_of_jax_cannot_do_is_looped(dtype, shape, gpu):
+    """It has no half precision; and one step is no loop, which Keras would still leave to it."""
+    kmr.LSTM(4, dtype=dtype)(np.ones(shape, dtype))
+    kmr.AdamLSTM(4, dtype=dtype)(np.ones(shape, dtype))
+    assert not gpu.called
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")

@@ -65,7 +65,8 @@ def test_plan_gives_its_reason(options, call, path, reason):
     assert (plan.path, plan.reason) == (path, reason)
 
 
-def test_a_dropout_that_is_set_later_is_planned_anew():
+@pytest.mark.parametrize("device", ["cpu"], indirect=True)
+def test_a_dropout_that_is_set_later_is_planned_anew(device):
     layer = kmr.MomentumLSTM(4, implementation=1)
     assert layer.plan(training=True, features=3).path in ("fused", "filter")
     layer.cell.dropout = 0.5
@@ -281,7 +282,8 @@ def test_plans_of_layers_without_a_kernel():
         assert plan.reason
 
 
-def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves():
+@pytest.mark.parametrize("device", ["cpu"], indirect=True)
+def test_use_cudnn_true_raises_with_the_reason_where_no_kernel_serves(device):
     x = np.zeros((1, 2, 3), "float32")
     with pytest.raises(ValueError, match=r"No fused kernel serves.*unroll=True"):
         kmr.MomentumLSTM(4, use_cudnn=True, unroll=True)(x)

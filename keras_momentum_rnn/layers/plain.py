@@ -124,11 +124,9 @@ class PlainLayer:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
             states = [ops.copy(state) for state in states]
         mask = mask[0] if is_nested(mask) else mask
-        cudnn_of_jax = keras.config.backend() == "jax" and current_device() == "gpu"
-        if sequences.shape[1] == 1 and not traced_by_torch() and not cudnn_of_jax:
-            # Keras makes no loop of it; but a file of any length is traced with one step, and
-            # Keras's call of cuDNN on JAX may read memory wrongly.
-            return super().inner_loop(sequences, states, mask, training=training)
+        if sequences.shape[1] == 1 and not traced_by_torch():
+            # Keras makes no loop of it; but a file of any length is traced with one step.
+            return self._run_as_keras(sequences, states, mask, training)
         sequence = Sequence(
             x=sequences,
             states=states,
@@ -140,13 +138,24 @@ class PlainLayer:
         cell = self.view(self.cell)
         plan = self._plan_for(sequence, cell) if self._fits(sequence, cell) else None
         if plan is None or plan.path == "keras":
-            return super().inner_loop(sequences, states, sequence.mask, training=training)
+            return self._run_as_keras(sequences, states, sequence.mask, training)
         sequence = self._prepared(sequence, cell)
         outputs, states = run(plan, cell, sequence)
         if sequence.mask is not None:
             zero = self.zero_output_for_mask
             outputs = shown(outputs, sequence.mask, self.return_sequences, zero)
         return outputs[:, -1], outputs, list(states)
+
+    def _run_as_keras(self, sequences, states, mask, training):
+        """Run the sequence as the Keras layer does, but for its call of cuDNN on JAX.
+
+        That one may read memory in another order than XLA has chosen: `paths.kernels.in_order`.
+        """
+        inner_loop = super().inner_loop
+        on_jax = keras.config.backend() == "jax" and current_device() == "gpu"
+        if on_jax and isinstance(self, keras.layers.LSTM) and self.use_cudnn is not True:
+            inner_loop = functools.partial(keras.layers.RNN.inner_loop, self)
+        return inner_loop(sequences, states, mask, training=training)
 
     def _fits(self, sequence, cell):
         """Return whether a call is as the paths need it; of any other Keras makes its own."""
@@ -221,9 +230,10 @@ class LSTM(PlainLayer, keras.layers.LSTM, OtherLayersArguments):
     It is a `keras.layers.LSTM`: arguments, call arguments, results, weights, states, masks and
     weights files are Keras's. To load a `.keras` file of it you need this package. On a CPU the
     native kernel of the extra `cpu` trains it; on PyTorch `torch.nn.LSTM` runs what does not
-    fit there. All else runs as in Keras: other activations, half precision, `use_cudnn=False`,
-    GPUs of JAX and TensorFlow. `plan()` says which path a call takes. A file for another
-    runtime has a loop with open sizes.
+    fit there. On a GPU of JAX it calls cuDNN with the order of memory fixed, which Keras's
+    LSTM does not. All else runs as in Keras: other activations, half precision,
+    `use_cudnn=False`, GPUs of TensorFlow. `plan()` says which path a call takes. A file for
+    another runtime has a loop with open sizes.
 
     `keras_momentum_rnn.convert.accelerate` puts it in the place of Keras's in a model, and
     `convert.to_keras` puts Keras's back.
