@@ -214,7 +214,9 @@ def gpu(results):
             for found in results.values():
                 row = found[case]["layers"].get(layer)
                 cells += [""] * 3 if row is None else [
-                    f"{row['ours']:.1f}", spread(row["ratio"]), f"{row['predict']['median']:.2f}"
+                    f"{row['ours']:.1f}",
+                    spread(row["ratio"]),
+                    f"{row['predict']['median']:.2f}",
                 ]  # fmt: skip
             rows.append([case, layer, *cells])
     names = [BACKENDS[name.partition(",")[0]] for name in results]

@@ -113,7 +113,7 @@ def test_an_old_jax_does_not_call_cudnn(name, gpu, monkeypatch):
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 @pytest.mark.parametrize("dtype, shape", [("float16", SHAPE), ("float32", (3, 1, 2))])
 def test_what_cudnn_of_jax_cannot_do_is_looped(dtype, shape, gpu):
-    """It has no half precision; and one step is no loop, which Keras would still leave to it."""
+    """It has no half precision, and one step is no loop, which Keras leaves to it, too."""
     kmr.LSTM(4, dtype=dtype)(np.ones(shape, dtype))
     kmr.AdamLSTM(4, dtype=dtype)(np.ones(shape, dtype))
     assert not gpu.called
@@ -123,7 +123,7 @@ def test_what_cudnn_of_jax_cannot_do_is_looped(dtype, shape, gpu):
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("name", ["LSTM", "MomentumLSTM", "AdamLSTM", "NAGGRU", "AdamRNN"])
 def test_calls_of_torch_are_as_a_gpu_needs_them(name, grad, monkeypatch):
-    """cuDNN refuses transposed views and keeps nothing for no gradient; nothing waits for it."""
+    """cuDNN gets whole arrays, keeps nothing for no gradient, and nothing waits for it."""
     import torch
 
     run, given = torch.func.functional_call, []

@@ -133,18 +133,23 @@ SERVED = {
     "native-tensorflow": ("native", {"backend": "tensorflow", "training": True, **HERE}),
     "fused-torch": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "linear"}),
     "fused-plain": ("fused", {"backend": "torch", "device": "cpu", "rule_kind": "none"}),
-    "fused-stock": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
+    "fused-jax": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "linear"}),
+    "fused-jax-none": ("fused", {"backend": "jax", "device": "gpu", "rule_kind": "none"}),
+    "fused-stock": ("fused", {"backend": "tensorflow", "device": "gpu", "rule_kind": "linear"}),
     "drive-torch": ("drive", {"backend": "torch", "device": "gpu", "rule_kind": "scaled"}),
-    "drive-stock": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
+    "drive-jax": ("drive", {"backend": "jax", "device": "gpu", "rule_kind": "scaled"}),
+    "drive-stock": ("drive", {"backend": "tensorflow", "device": "gpu", "rule_kind": "scaled"}),
     "drive-wide": (
         "drive",
-        {"backend": "jax", "device": "gpu", "rule_kind": "linear", "features": 16},
+        {"backend": "tensorflow", "device": "gpu", "rule_kind": "linear", "features": 16},
     ),
     "filter": ("filter", {"backend": "jax", "device": "cpu", "rule_kind": "linear"}),
 }
 NATIVES = ("native-torch", "native-jax", "native-tensorflow")
-OWN = (*NATIVES, "fused-torch", "fused-plain", "fused-stock", "drive-torch", "drive-stock")
-FILTERING = ("fused-torch", "fused-stock", "filter")
+DRIVEN = ("drive-torch", "drive-jax", "drive-stock")
+OWN = (*NATIVES, "fused-torch", "fused-plain", "fused-jax", "fused-stock", *DRIVEN)
+FILTERING = ("fused-torch", "fused-jax", "fused-stock", "filter")
+PLAIN = ("fused-plain", "fused-jax-none")
 # What alone keeps a kernel from a call that it would serve.
 KEPT_AWAY = [
     *((name, "use_cudnn", False) for name in SERVED),
@@ -155,17 +160,21 @@ KEPT_AWAY = [
     *((name, "recurrence", None) for name in OWN),
     *((name, "standard_activations", False) for name in OWN),
     *((name, "recurrent_dropout", True) for name in OWN if name not in NATIVES),
-    *((name, "rule_learns", True) for name in ("drive-torch", "drive-stock")),
+    *((name, "rule_learns", True) for name in DRIVEN),
     *((name, "transformed", True) for name in ("fused-torch", "drive-torch")),
-    *((name, "drive_from_input", False) for name in (*FILTERING, "fused-plain")),
+    *((name, "drive_from_input", False) for name in (*FILTERING, *PLAIN)),
     *((name, "slots_given", True) for name in (*FILTERING, "drive-wide")),
     *((name, "stateful", True) for name in FILTERING),
-    *((name, "dropout", "gates") for name in (*FILTERING, "fused-plain")),
+    *((name, "dropout", "gates") for name in (*FILTERING, *PLAIN)),
     *((name, "features", 16) for name in FILTERING),
-    *((name, "features", 0) for name in (*FILTERING, "fused-plain")),
-    *((name, "rule_overflows", True) for name in (*FILTERING, "drive-torch", "drive-stock")),
-    *((name, "dtype", "bfloat16") for name in ("fused-torch", "fused-stock")),
-    *((name, "dtype", "float64") for name in ("fused-stock", "drive-stock")),
+    *((name, "features", 0) for name in (*FILTERING, *PLAIN)),
+    *((name, "rule_overflows", True) for name in (*FILTERING, *DRIVEN)),
+    *((name, "dtype", "bfloat16") for name in FILTERING[:3]),
+    ("drive-jax", "dtype", "bfloat16"),
+    *(
+        (name, "dtype", "float64")
+        for name in ("fused-jax", "fused-stock", "drive-jax", "drive-stock")
+    ),
     *((name, "rule_extreme", True) for name in NATIVES),
     *((name, "rule_learns", True) for name in NATIVES),
     *((name, "transformed", True) for name in NATIVES),
@@ -177,7 +186,8 @@ KEPT_AWAY = [
         if name not in NATIVES
         for recurrence in ("released", "modrelu")
     ),
-    *((name, "device", "cpu") for name in ("fused-stock", "drive-torch", "drive-stock")),
+    *((name, "device", "cpu") for name in ("fused-jax", "fused-stock", *DRIVEN)),
+    ("fused-jax-none", "recurrence", "gru"),
     *((name, "features", size) for name in NATIVES for size in (0, 2**21)),
     *((name, "dtype", dtype) for name in NATIVES for dtype in ("float64", "bfloat16")),
     *((name, "device", "gpu") for name in NATIVES),
