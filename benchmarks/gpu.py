@@ -29,7 +29,7 @@ from measure import SIZES, contestant, parsed, ratio, record, timed  # noqa: E40
 
 import keras_momentum_rnn as kmr  # noqa: E402
 from keras_momentum_rnn.paths.devices import current_device  # noqa: E402
-from papers.experiments.results_file import processor  # noqa: E402
+from papers.experiments.results_file import gpu_name, processor  # noqa: E402
 
 THREE = ("LSTM", "MomentumLSTM", "AdamLSTM")
 ALL = (
@@ -74,23 +74,6 @@ def conditions():
     backend = keras.config.backend()
     told = [backend, gpu_name()]
     return ", ".join([*told, "float32"] if os.environ.get(whole.get(backend)) else told)
-
-
-def gpu_name():
-    """Return the name of the GPU that the backend takes."""
-    backend = keras.config.backend()
-    if backend == "torch":
-        import torch
-
-        return torch.cuda.get_device_name()
-    if backend == "jax":
-        import jax
-
-        return jax.devices()[0].device_kind
-    import tensorflow as tf
-
-    (first, *_) = tf.config.list_physical_devices("GPU")
-    return tf.config.experimental.get_device_details(first)["device_name"]
 
 
 def measured(layer, case, rounds):

@@ -14,6 +14,7 @@ import keras
 
 import keras_momentum_rnn
 from keras_momentum_rnn.atomic_files import locked, read_results, write_json
+from keras_momentum_rnn.paths.devices import current_device
 from papers.files import differences
 
 
@@ -29,11 +30,28 @@ def surroundings() -> dict[str, str]:
     }
 
 
+def gpu_name() -> str:
+    """Return the name of the GPU that the backend takes."""
+    backend = keras.config.backend()
+    if backend == "torch":
+        import torch
+
+        return torch.cuda.get_device_name()
+    if backend == "jax":
+        import jax
+
+        return jax.devices()[0].device_kind
+    import tensorflow as tf
+
+    (first, *_) = tf.config.list_physical_devices("GPU")
+    return tf.config.experimental.get_device_details(first)["device_name"]
+
+
 @functools.cache
 def processor() -> str:
-    """Return the name of the processor, its cores, and its widest vectors on x86.
+    """Return the name of the GPU, if it is used, of the processor, its cores and vectors.
 
-    The name alone does not tell them: two machines named "AMD EPYC" may differ.
+    The processor's name alone does not tell: two machines named "AMD EPYC" may differ.
     """
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
@@ -41,7 +59,7 @@ def processor() -> str:
     told = [named[1] if named else platform.machine(), f"{os.cpu_count()} cores"]
     vectors = {"avx512f": "AVX-512", "avx2": "AVX2"}
     told += [name for flag, name in vectors.items() if re.search(rf"\b{flag}\b", text)][:1]
-    return ", ".join(told)
+    return ", ".join([gpu_name(), *told] if current_device() == "gpu" else told)
 
 
 @dataclass
