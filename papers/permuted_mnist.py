@@ -13,7 +13,8 @@ multiplied by what a momentum of 0.6 multiplies a constant input by, 1 / (1 - 0.
 LSTM runs as MomentumLSTM with momentum 0 and step size 1: the released LSTM has two biases,
 too. With the extra `cpu` an epoch of a row takes two to three minutes on one CPU core with
 AVX-512, five to six with AVX2. So the rows take turns, an epoch each, and can be compared
-whenever they are read. If interrupted, repeat the command to resume. Layers and seeds may
+whenever they are read. If interrupted, repeat the command to resume; with `--moved` on another
+machine, on a GPU too, and `processors` in results.json says where each epoch ran. Layers and seeds may
 change later, and processes with layers of their own may share an output. Score and report are
 those of papers/reproduce.py; the report also has the test accuracy as the paper scores it, by
 the epoch best on test, how soon each row reaches 80, 90 and 92 %, and the learning curves in
@@ -55,6 +56,8 @@ def parse(argv):
     add = parser.add_argument
     add("--task", choices=["pmnist", "mnist"], default="pmnist", help="the order of the pixels")
     add("--at-once", type=positive(int), default=1, help="epochs of a row before the next")
+    moved = "go on with runs of another device, or of another version of the backend"
+    add("--moved", action="store_true", help=moved)
     add_task_options(parser)
     return parser.parse_args(argv)
 
@@ -78,6 +81,7 @@ def comparison(options, command):
         title=f"MNIST, pixel by pixel{', permuted' if options.task == 'pmnist' else ''}",
         command=command,
         epochs_at_once=options.at_once,
+        moved=options.moved,
         sections=(how_good_how_soon,),
         claims=claims_on(options.task),
     )

@@ -13,9 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import keras
 from rich import print
 from rich.markdown import Markdown
 
+from keras_momentum_rnn.atomic_files import read_results
 from papers.experiments import report, runner, summary, training
 from papers.experiments.constant import constant_scores
 from papers.experiments.results_file import ResultsFile, surroundings
@@ -74,6 +76,8 @@ class Comparison:
         claims: `Claim`s, on which the report gives a verdict.
         epochs_at_once: int, after how many epochs a run makes way for the others of its seed,
             so that all stand side by side early; None for all epochs.
+        moved: bool, whether runs go on that began on another device, or with another version
+            of the backend; `processors` of a run then names both.
     """
 
     task: Task
@@ -86,6 +90,7 @@ class Comparison:
     sections: tuple = ()
     claims: tuple = ()
     epochs_at_once: int | None = None
+    moved: bool = False
 
     def settings(self) -> dict[str, Any]:
         """Return what must be equal for runs to be compared."""
@@ -103,7 +108,15 @@ class Comparison:
             "chance_means": task.chance_means,
             "devices": 1,
             **surroundings(),
+            **(began_with(self.output) if self.moved else {}),
         }
+
+
+def began_with(output):
+    """Return the device, and the version of the backend, of the runs in a folder."""
+    settings = read_results(Path(output) / "results.json", {}).get("settings", {})
+    names = "device", keras.config.backend()
+    return {name: settings[name] for name in names if name in settings}
 
 
 def without_places(options):

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_momentum_rnn.atomic_files import replaced
-from papers.experiments.results_file import processor
+from papers.experiments.results_file import processor, surroundings
 from papers.experiments.runner import resumed
 
 EVALUATION_BATCH = 500
@@ -46,7 +46,8 @@ def train(run, recipe, task, folder, settings, after_epoch=lambda: None, until=N
     callbacks = recipe.callbacks()
 
     def epoch():
-        note(run, task, train_epoch(run, recipe, task, model, callbacks), model, folder)
+        metrics = train_epoch(run, recipe, task, model, callbacks)
+        note(run, task, metrics, model, folder, ran_on(settings))
 
     def ended():
         return run["diverged"] or len(run["curve"]) >= (until or recipe.epochs)
@@ -102,14 +103,21 @@ def load():
     return {"load": os.getloadavg()[0]} if hasattr(os, "getloadavg") else {}
 
 
-def note(run, task, metrics, model, folder):
+def ran_on(settings):
+    """Return the processor, and the version of the backend where settings have another."""
+    backend, here = keras.config.backend(), surroundings()
+    other = here[backend] != settings.get(backend, here[backend])
+    return f"{processor()}, {backend} {here[backend]}" if other else processor()
+
+
+def note(run, task, metrics, model, folder, ran_on):
     """Add what an epoch measured; keep the model where validation is at its best."""
     if not all(map(math.isfinite, metrics.values())):
         run["diverged"] = True
         return
     run["curve"].append(metrics)
     epochs = run.setdefault("processors", {})
-    epochs[processor()] = epochs.get(processor(), 0) + 1
+    epochs[ran_on] = epochs.get(ran_on, 0) + 1
     score = f"validation_{task.metric}"
     before = [epoch[score] for epoch in run["curve"][:-1]]
     better = max if task.larger_is_better else min

@@ -289,14 +289,14 @@ def test_the_best_epoch_of_an_accuracy_is_that_of_the_largest(tmp_path):
     run = {"curve": [], "diverged": False, "test": None, "best_epoch": None}
     for accuracy in (0.5, 0.75, 0.25):
         scores = {"validation_accuracy": accuracy, "test_accuracy": accuracy}
-        training.note(run, task, scores, model, tmp_path)
+        training.note(run, task, scores, model, tmp_path, "here")
     assert (run["best_epoch"], run["test"]) == (2, {"accuracy": 0.75})
 
 
 def test_a_run_that_diverges_ends_and_is_told(tmp_path):
     task = tasks.load("adding", **TASK)
     run = {"curve": [], "diverged": False, "test": None, "best_epoch": None}
-    training.note(run, task, {"loss": math.nan, "seconds": 1.0}, None, tmp_path)
+    training.note(run, task, {"loss": math.nan, "seconds": 1.0}, None, tmp_path, "here")
     assert run == {"curve": [], "diverged": True, "test": None, "best_epoch": None}
 
 

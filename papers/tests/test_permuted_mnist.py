@@ -2,12 +2,13 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 import test_experiment_reports as made_up
 
-from papers import permuted_mnist, reports
-from papers.experiments import report
+from papers import permuted_mnist, reports, tasks
+from papers.experiments import comparison, report, results_file, training
 from papers.experiments.comparison import completed
 
 PERMUTED = {
@@ -138,3 +139,32 @@ def test_rows_train_as_the_paper_says():
         if gain is not None:
             assert type(layer).__name__ == "MomentumLSTM"
             assert (layer.momentum, layer.step_size) == (0.0, gain)
+
+
+def test_a_run_goes_on_on_another_machine_where_that_is_said(tmp_path, monkeypatch):
+    digits = tasks.load("digits", subset=60)
+    monkeypatch.setattr(permuted_mnist.tasks, "load", lambda *_, **__: digits)
+    command = ["--layers", "LSTM", "--epochs", "2", "--output", str(tmp_path)]
+    whole, trained = training.train_epoch, []
+
+    def first_epoch(*given):
+        if trained:
+            raise KeyboardInterrupt
+        trained.append(whole(*given))
+        return trained[0]
+
+    with monkeypatch.context() as first:
+        first.setattr(training, "train_epoch", first_epoch)
+        with pytest.raises(BaseException):  # noqa: B017, as a shell would see it
+            permuted_mnist.main(command)
+    backend = keras.config.backend()
+    elsewhere = {**results_file.surroundings(), "device": "cuda:0", backend: "9"}
+    for module in (comparison, training):
+        monkeypatch.setattr(module, "surroundings", lambda: elsewhere)
+    with pytest.raises(SystemExit, match="cuda:0"):
+        permuted_mnist.main(command)
+    permuted_mnist.main([*command, "--moved"])
+    found = json.loads((tmp_path / "results.json").read_text())
+    ((_, one), (last, other)) = found["runs"][0]["processors"].items()
+    assert one == other == 1 and last.endswith(f", {backend} 9")
+    assert found["settings"]["device"] != "cuda:0"
