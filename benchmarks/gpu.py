@@ -70,10 +70,10 @@ def main():
 
 def conditions():
     """Return the name of the results: backend and GPU, and whether TF32 is switched off."""
-    whole = {"torch": "NVIDIA_TF32_OVERRIDE", "jax": "JAX_DEFAULT_MATMUL_PRECISION"}
-    backend = keras.config.backend()
-    told = [backend, gpu_name()]
-    return ", ".join([*told, "float32"] if os.environ.get(whole.get(backend)) else told)
+    backend, told = keras.config.backend(), os.environ.get
+    whole = told("NVIDIA_TF32_OVERRIDE") == "0"
+    whole &= backend != "jax" or told("JAX_DEFAULT_MATMUL_PRECISION") == "highest"
+    return ", ".join([backend, gpu_name(), *(["float32"] if whole else [])])
 
 
 def measured(layer, case, rounds):

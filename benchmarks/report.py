@@ -208,18 +208,19 @@ def gpu(results):
     cases = dict.fromkeys(case for found in results.values() for case in found)
     rows = []
     for case in cases:
-        layers = [list(found[case]["layers"]) for found in results.values()]
-        for layer in max(layers, key=len):
+        all_layers = [found[case]["layers"] for found in results.values() if case in found]
+        for layer in max(all_layers, key=len):
             cells = []
             for found in results.values():
-                row = found[case]["layers"].get(layer)
+                row = found.get(case, {"layers": {}})["layers"].get(layer)
                 cells += [""] * 3 if row is None else [
                     f"{row['ours']:.1f}",
                     spread(row["ratio"]),
                     f"{row['predict']['median']:.2f}",
                 ]  # fmt: skip
             rows.append([case, layer, *cells])
-    names = [BACKENDS[name.partition(",")[0]] for name in results]
+    told = [name.split(", ") for name in results]
+    names = [", ".join([BACKENDS[backend], *rest]) for backend, _, *rest in told]
     titles = [t for name in names for t in (f"{name}, ms", "ratio", "predicting")]
     return markdown_table(["case", "layer", *titles], rows)
 

@@ -7,7 +7,15 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, assert_close, derivative, lstm_of_jax, normal
+from harness import (
+    BACKEND,
+    array,
+    assert_close,
+    derivative,
+    lstm_of_jax,
+    normal,
+    stepping_pair,
+)
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native.runtime import SWITCH
@@ -111,12 +119,43 @@ def test_an_old_jax_does_not_call_cudnn(name, gpu, monkeypatch):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
-@pytest.mark.parametrize("dtype, shape", [("float16", SHAPE), ("float32", (3, 1, 2))])
-def test_what_cudnn_of_jax_cannot_do_is_looped(dtype, shape, gpu):
+@pytest.mark.parametrize("dtype, time", [("mixed_float16", 7), ("float32", 1)])
+def test_what_cudnn_of_jax_cannot_do_is_looped(dtype, time, gpu):
     """It has no half precision, and one step is no loop, which Keras leaves to it, too."""
-    kmr.LSTM(4, dtype=dtype)(np.ones(shape, dtype))
-    kmr.AdamLSTM(4, dtype=dtype)(np.ones(shape, dtype))
+    x = np.ones((3, time, 2), "float32")
+    kmr.LSTM(4, dtype=dtype)(x)
+    kmr.AdamLSTM(4, dtype=dtype)(x)
     assert not gpu.called
+    if time > 1:
+        with pytest.raises(ValueError, match="use_cudnn=True"):
+            kmr.LSTM(4, dtype=dtype, use_cudnn=True)(x)
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name", ["LSTM", "AdamLSTM"])
+def test_what_cudnn_of_jax_refuses_is_looped(name, monkeypatch):
+    """JAX's own function, which traces here, but for the sizes that it asks cuDNN for."""
+    import jax
+    from jax.experimental import rnn
+
+    sizes = {"compute_rnn_workspace_reserve_space_sizes": lambda *_: (0, 8)}
+    monkeypatch.setattr(rnn, "gpu_rnn", SimpleNamespace(**sizes))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    layers = stepping_pair(lambda: getattr(kmr, name)(4), SHAPE)
+    x = normal(np.random.default_rng(0), *SHAPE)
+    programs = [str(jax.make_jaxpr(layer.call)(x)) for layer in layers]
+    assert ["rnn_fwd" in program for program in programs] == [True, False]
+
+    def norm(layer):
+        return lambda x: (layer(x) ** 2).sum()
+
+    def second(layer):
+        return jax.grad(lambda x: (jax.grad(norm(layer))(x) ** 2).sum())(x)
+
+    for results in (second, lambda layer: jax.vmap(layer)(x[None]), lambda layer: layer(x)):
+        with jax.default_matmul_precision("bfloat16"):  # which it refuses, too
+            one, other = map(results, layers)
+        assert_close(array(one), array(other), 1e-4)
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
@@ -138,8 +177,10 @@ def test_calls_of_torch_are_as_a_gpu_needs_them(name, grad, monkeypatch):
     monkeypatch.setattr(torch.func, "functional_call", functional_call)
     x = torch.from_numpy(normal(np.random.default_rng(0), *SHAPE))
     layer = built(name)
+    # Views, as a model that transposes has them.
+    states = [torch.ones(s, 3).T for s in layer.state_size] if "RNN" in name else None
     with torch.set_grad_enabled(grad), torch.profiler.profile() as profile:
-        layer(x, training=grad)
+        layer(x, training=grad, initial_state=states)
     ((training, arrays),) = given
     assert training == grad
     assert all(a.is_contiguous() for a in arrays)

@@ -20,7 +20,7 @@ from reference import SCALED, rule_step
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
-from keras_momentum_rnn.paths.filtered import CHUNK, filtered
+from keras_momentum_rnn.paths.filtered import CHUNK, filtered, filtered_by
 from keras_momentum_rnn.paths.native.runtime import SWITCH
 from keras_momentum_rnn.paths.registry import EXPORTED
 from keras_momentum_rnn.paths.run import Sequence
@@ -273,6 +273,15 @@ def test_filter_equals_the_steps_of_the_rule(rule, numbers, time):
         getattr(kmr.rules, rule)(**numbers).coefficients, ops.convert_to_tensor(x)
     )
     assert_close(array(actual), np.stack(expected, axis=1), tolerance=2e-6)
+
+
+@pytest.mark.parametrize("two", [2, np.int64(2), np.float16(2)])
+def test_numbers_of_any_type_filter_alike(two):
+    """Powers of an integer would overflow, and of half precision round."""
+    x = ops.convert_to_tensor(normal(np.random.default_rng(0), 2, TIME, 3))
+    expected = array(filtered_by(2.0, 1.0, x))
+    np.testing.assert_array_equal(array(filtered_by(two, 1, x)), expected)
+    assert np.isfinite(expected).all() and np.abs(expected[:, -1]).min() > 2**60
 
 
 class Fading(kmr.rules.LinearRule):

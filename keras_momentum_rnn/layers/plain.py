@@ -151,11 +151,15 @@ class PlainLayer:
 
         That one may read memory in another order than XLA has chosen: `paths.kernels.in_order`.
         """
-        inner_loop = super().inner_loop
         on_jax = keras.config.backend() == "jax" and current_device() == "gpu"
-        if on_jax and isinstance(self, keras.layers.LSTM) and self.use_cudnn is not True:
-            inner_loop = functools.partial(keras.layers.RNN.inner_loop, self)
-        return inner_loop(sequences, states, mask, training=training)
+        if not (on_jax and isinstance(self, keras.layers.LSTM)):
+            return super().inner_loop(sequences, states, mask, training=training)
+        if self.use_cudnn is True and sequences.shape[1] != 1:
+            raise ValueError(
+                f"No fused kernel serves this call of {type(self).__name__}. Pass "
+                f"`use_cudnn='auto'`. Received: use_cudnn={self.use_cudnn}"
+            )
+        return keras.layers.RNN.inner_loop(self, sequences, states, mask, training=training)
 
     def _fits(self, sequence, cell):
         """Return whether a call is as the paths need it; of any other Keras makes its own."""

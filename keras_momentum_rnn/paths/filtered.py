@@ -93,6 +93,7 @@ def filtered_by(mu, s, x, first=None):
     """As `filtered`, with the same coefficients at every step."""
     if not (isinstance(mu, Real) and isinstance(s, Real)):
         return filtered(lambda t: (mu, s), x, first)
+    mu, s = float(mu), float(s)  # a NumPy number would keep its few bits
     batch, time, width = ops.shape(x)
     chunks = (time + CHUNK - 1) // CHUNK
     if not (isinstance(time, int) and time % CHUNK == 0):

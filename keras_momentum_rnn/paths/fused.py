@@ -11,7 +11,7 @@ from keras_momentum_rnn.paths.filtered import (
     filtered_input,
     unmasked,
 )
-from keras_momentum_rnn.paths.kernels import fused_kernel
+from keras_momentum_rnn.paths.kernels import fused_kernel, needs_stock_layer
 from keras_momentum_rnn.paths.masks import at, spread_out
 from keras_momentum_rnn.second_moment import reciprocal_root
 
@@ -105,10 +105,10 @@ def run_kernel(cell, sequence, x, rows, steps):
     """
     mask = sequence.mask
     # A stock layer is built for one width, with a mask or without.
-    if cell.recurrence_name == "lstm" and (mask is not None or sequence.stock_layers):
+    if cell.recurrence_name == "lstm" and (mask is not None or needs_stock_layer(cell)):
         x, rows = holding(x, rows, steps, cell.units)
     x, rows = (ops.cast(a, cell.compute_dtype) for a in (x, rows))
-    kernel = fused_kernel(sequence.stock_layers)
+    kernel = fused_kernel(cell, sequence.stock_layers)
     outputs, *final = kernel(cell, x, rows, sequence.states)
     if mask is not None:
         outputs = spread_out(outputs, sequence.states[0], mask)

@@ -8,18 +8,26 @@ All are called as `kernel(cell, x, input_kernel, states)` and return h at all ti
 import keras
 from keras import ops
 
+from keras_momentum_rnn.paths.steps import scan_steps
+
 STOCK = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
 
-def fused_kernel(layers):
-    """Return the kernel of the active backend.
+def fused_kernel(cell, layers):
+    """Return the kernel of the active backend for the recurrence of a cell.
 
     Args:
         layers: dict of `stock_layers`; empty where the backend itself has the kernel.
     """
-    if layers:
+    if needs_stock_layer(cell):
         return stock_kernel(layers)
     return torch_kernel if keras.config.backend() == "torch" else jax_lstm
+
+
+def needs_stock_layer(cell):
+    """Return whether a layer of Keras calls the kernel: not on PyTorch, nor an LSTM on JAX."""
+    backend, name = keras.config.backend(), cell.recurrence_name
+    return name in STOCK and backend != "torch" and (backend, name) != ("jax", "lstm")
 
 
 def torch_kernel(cell, x, kernel, states):
@@ -68,6 +76,16 @@ def computed(cell, weight):
 
 
 def jax_lstm(cell, x, kernel, states):
+    """Call cuDNN, or loop where it refuses: it has no `vmap` and no second derivatives."""
+    try:
+        return cudnn_of_jax(cell, x, kernel, states)
+    except (NotImplementedError, RuntimeError, TypeError, ValueError):
+        recur, (own, _) = cell.recurrence(False), cell.split(states)
+        outputs, final = scan_steps(lambda x, states: recur(x @ kernel, states), x, own)
+        return outputs, *final
+
+
+def cudnn_of_jax(cell, x, kernel, states):
     from jax.experimental import rnn
 
     side = cell.recurrent_side_bias
@@ -108,10 +126,8 @@ def stock_layers(layer):
 
     They are Keras's own, which take cuDNN, and must be built before they are called.
     """
-    cell, backend = layer.cell, keras.config.backend()
-    if backend == "torch" or cell.recurrence_name not in STOCK:
-        return {}
-    if backend == "jax" and cell.recurrence_name == "lstm":
+    cell = layer.cell
+    if not needs_stock_layer(cell):
         return {}
     either = False, True
     paths = {layer.plan(training=t, slots=s).path for t in either for s in either}
