@@ -65,13 +65,19 @@ def filter_in_steps(cell, sequence, plan):
 
 
 def filtered_input(cell, sequence):
-    """Return [x, 1] without its masked steps, filtered if there is a rule, and their number."""
+    """Return the filtered [x, 1], or x if there is no rule, and the number of its steps.
+
+    Masked steps are left out.
+    """
     x = cell.to_slot_dtype(sequence.x)
     if sequence.training and cell.dropout:
         x = x * ops.expand_dims(cell.to_slot_dtype(cell.get_dropout_mask(x[:, 0])), 1)
     x, steps = unmasked(x, sequence.mask)
-    x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
-    return filtered_by_rule(cell.rule, x) if cell.rule.linear else x, steps
+    if not cell.rule.linear:
+        return x, steps
+    return filtered_by_rule(
+        cell.rule, ops.concatenate([x, ops.ones_like(x[..., :1])], -1)
+    ), steps
 
 
 def unmasked(x, mask):

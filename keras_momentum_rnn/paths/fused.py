@@ -33,11 +33,12 @@ def run_on_filtered_input(cell, sequence, plan):
         h at all times, `(batch, time, units)`, and the final states, slots included.
     """
     x, steps = filtered_input(cell, sequence)
+    if not cell.rule.linear:
+        kernel = ops.convert_to_tensor(cell.kernel)
+        return run_kernel(cell, sequence, x, kernel, steps, cell.input_bias)
     rows = cell.input_rows()
     outputs, final = run_kernel(cell, sequence, x, rows, steps)
     _, slots = cell.split(sequence.states)
-    if not slots:
-        return outputs, final
     counters = [cell.rule.advance_counter(0, cell.to_slot_dtype(steps)) for _ in slots[1:]]
     return outputs, [*final, at(x, steps) @ rows, *counters]
 
@@ -94,14 +95,15 @@ def second_moments(u, m, beta):
     return ops.where(infinite[:, 1:], float("inf") * one, moments)
 
 
-def run_kernel(cell, sequence, x, rows, steps):
-    """Return h at all times and the final states of the recurrence on x @ rows.
+def run_kernel(cell, sequence, x, rows, steps, bias=None):
+    """Return h at all times and the final states of the recurrence on x @ rows + bias.
 
     Args:
         cell, sequence: as of `run_on_filtered_input`.
         x: tensor `(batch, time, width)`, without masked steps.
         rows: tensor `(width, drive width)`.
         steps: int tensor `(batch, 1)`, after how many steps each sample ends.
+        bias: tensor `(drive width,)` or None.
     """
     mask = sequence.mask
     # A stock layer is built for one width, with a mask or without.
@@ -109,7 +111,7 @@ def run_kernel(cell, sequence, x, rows, steps):
         x, rows = holding(x, rows, steps, cell.units)
     x, rows = (ops.cast(a, cell.compute_dtype) for a in (x, rows))
     kernel = fused_kernel(cell, sequence.stock_layers)
-    outputs, *final = kernel(cell, x, rows, sequence.states)
+    outputs, *final = kernel(cell, x, rows, sequence.states, bias)
     if mask is not None:
         outputs = spread_out(outputs, sequence.states[0], mask)
         final[0] = outputs[:, -1]

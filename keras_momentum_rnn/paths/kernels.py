@@ -1,8 +1,8 @@
 """The fused kernels of the backends, each the recurrence of an LSTM, a GRU or an Elman cell.
 
-All are called as `kernel(cell, x, input_kernel, states)` and return h at all times,
-`(batch, time, units)`, and the final states. The bias that rides with the input is a row of
-`input_kernel`; that of the recurrent product is the cell's.
+All are called as `kernel(cell, x, input_kernel, states, bias)` and return h at all times,
+`(batch, time, units)`, and the final states. The bias that rides with the input is `bias`, or
+None where it is a row of `input_kernel`; that of the recurrent product is the cell's.
 """
 
 import keras
@@ -30,7 +30,7 @@ def needs_stock_layer(cell):
     return name in STOCK and backend != "torch" and (backend, name) != ("jax", "lstm")
 
 
-def torch_kernel(cell, x, kernel, states):
+def torch_kernel(cell, x, kernel, states, bias):
     import torch
 
     def as_it_is(weight):
@@ -50,23 +50,21 @@ def torch_kernel(cell, x, kernel, states):
     # Without a gradient to come, cuDNN keeps nothing for it.
     module.train(torch.is_grad_enabled())
     first = [s.unsqueeze(0).contiguous() for s in states[:count]]
-    weights = torch_weights(cell, kernel, ordered)
+    weights = torch_weights(cell, kernel, bias, ordered)
     first = tuple(first) if count > 1 else first[0]
     outputs, final = torch.func.functional_call(module, weights, (x, first))
     final = final if count > 1 else [final]
     return outputs, *(s[0] for s in final)
 
 
-def torch_weights(cell, kernel, ordered):
-    """Return PyTorch's parameters; the input bias is a row of the kernel already."""
-    none = ops.zeros((cell.drive_width,), dtype=cell.compute_dtype)
-    side = cell.recurrent_side_bias
+def torch_weights(cell, kernel, bias, ordered):
+    """Return PyTorch's parameters."""
     # cuDNN takes no transposed view.
     return {
         "weight_ih_l0": ordered(kernel).T.contiguous(),
         "weight_hh_l0": ordered(computed(cell, cell.recurrent_kernel)).T.contiguous(),
-        "bias_ih_l0": none,
-        "bias_hh_l0": none if side is None else ordered(computed(cell, side)),
+        "bias_ih_l0": ordered(computed_bias(cell, bias)),
+        "bias_hh_l0": ordered(computed_bias(cell, cell.recurrent_side_bias)),
     }
 
 
@@ -75,23 +73,29 @@ def computed(cell, weight):
     return ops.cast(weight, cell.compute_dtype)
 
 
-def jax_lstm(cell, x, kernel, states):
+def computed_bias(cell, bias):
+    """Return a bias in the dtype that the cell computes in; zeros for None."""
+    if bias is None:
+        return ops.zeros((cell.drive_width,), dtype=cell.compute_dtype)
+    return computed(cell, bias)
+
+
+def jax_lstm(cell, x, kernel, states, bias):
     """Call cuDNN, or loop where it refuses: it has no `vmap` and no second derivatives."""
     try:
-        return cudnn_of_jax(cell, x, kernel, states)
+        return cudnn_of_jax(cell, x, kernel, states, bias)
     except (NotImplementedError, RuntimeError, TypeError, ValueError):
-        recur, (own, _) = cell.recurrence(False), cell.split(states)
-        outputs, final = scan_steps(lambda x, states: recur(x @ kernel, states), x, own)
+        recur, bias = cell.recurrence(False), computed_bias(cell, bias)
+        own, _ = cell.split(states)
+        outputs, final = scan_steps(lambda x, states: recur(x @ kernel + bias, states), x, own)
         return outputs, *final
 
 
-def cudnn_of_jax(cell, x, kernel, states):
+def cudnn_of_jax(cell, x, kernel, states, bias):
     from jax.experimental import rnn
 
-    side = cell.recurrent_side_bias
-    none = ops.zeros(cell.drive_width, dtype=cell.compute_dtype)
     products = [kernel, computed(cell, cell.recurrent_kernel)]
-    biases = [none, none if side is None else computed(cell, side)]
+    biases = [computed_bias(cell, b) for b in (bias, cell.recurrent_side_bias)]
     own, _ = cell.split(states)
     x, h, c = in_order(x, *(ops.expand_dims(state, 0) for state in own))
     results = rnn.lstm(
@@ -157,15 +161,13 @@ def stock_layer(cell, features):
 def stock_kernel(layers):
     """Return the kernel that runs one of these layers."""
 
-    def kernel(cell, x, kernel, states):
-        layer, side = layers[x.shape[-1]], cell.recurrent_side_bias
-        none = ops.zeros(cell.drive_width, dtype=cell.compute_dtype)
-        bias = none if side is None else computed(cell, side)
+    def kernel(cell, x, kernel, states, bias):
+        layer, side = layers[x.shape[-1]], computed_bias(cell, cell.recurrent_side_bias)
         if cell.recurrence_name == "gru":
-            bias = ops.stack([none, bias])
+            side = ops.stack([computed_bias(cell, bias), side])
         own, _ = cell.split(states)
         (outputs, *final), _ = layer.stateless_call(
-            [kernel, computed(cell, cell.recurrent_kernel), bias],
+            [kernel, computed(cell, cell.recurrent_kernel), side],
             [v.value for v in layer.non_trainable_variables],
             x,
             initial_state=own,
