@@ -59,3 +59,9 @@ def test_a_layer_is_measured_with_the_kernel_and_without(module_of):
     assert all(row[name] > 0 for name in ("baseline", "without", "native"))
     low, high = row["ratio"]["quartiles"]
     assert low <= row["ratio"]["median"] <= high
+
+
+def test_a_layer_is_measured_beside_keras_as_on_a_gpu(module_of):
+    row = module_of("gpu").measured("AdamLSTM", (2, 3, 2, 4), rounds=2)
+    assert row["keras"] > 0 and row["ours"] > 0 and row["rounding"] < 1e-5
+    assert all(len(row[name]["quartiles"]) == 2 for name in ("ratio", "predict"))
