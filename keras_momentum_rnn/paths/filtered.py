@@ -75,9 +75,8 @@ def filtered_input(cell, sequence):
     x, steps = unmasked(x, sequence.mask)
     if not cell.rule.linear:
         return x, steps
-    return filtered_by_rule(
-        cell.rule, ops.concatenate([x, ops.ones_like(x[..., :1])], -1)
-    ), steps
+    x = ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1)
+    return filtered_by_rule(cell.rule, x), steps
 
 
 def unmasked(x, mask):

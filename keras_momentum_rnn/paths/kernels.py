@@ -17,6 +17,7 @@ def fused_kernel(cell, layers):
     """Return the kernel of the active backend for the recurrence of a cell.
 
     Args:
+        cell: a `RuleCell` whose recurrence has one.
         layers: dict of `stock_layers`; empty where the backend itself has the kernel.
     """
     if needs_stock_layer(cell):
