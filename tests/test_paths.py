@@ -197,7 +197,9 @@ def test_the_kernel_of_a_memory_without_bias(memory_class, device):
 def test_kernels_in_half_precision_equal_the_steps(name, device):
     (case,) = named(name)
     layers = pair(case, "mixed_bfloat16")
-    assert layers[0].plan(training=True).path == "drive"
+    # JAX's cuDNN, of LSTMs alone, has float32 alone.
+    loops = BACKEND == "jax" and name == "MomentumLSTM"
+    assert layers[0].plan(training=True).path == ("filter" if loops else "drive")
     # A bfloat16 has 8 bits; the drive has all of float32 on both ways, and h and c have not.
     assert_equal(layers, "holes", tolerance=2e-2)
 
