@@ -150,6 +150,9 @@ class PlainLayer:
         """Run the sequence as the Keras layer does, but for its call of cuDNN on JAX.
 
         That one may read memory in another order than XLA has chosen: `paths.kernels.in_order`.
+
+        Raises:
+            ValueError: if `use_cudnn=True` asks for that call.
         """
         on_jax = keras.config.backend() == "jax" and current_device() == "gpu"
         if not (on_jax and isinstance(self, keras.layers.LSTM)):
