@@ -42,6 +42,8 @@ def traced_for_export(sequences: Tensor, training: bool) -> str | None:
         for_onnx = not training and "jax2onnx" in sys.modules and is_traced
         is_open = any(map(export.is_symbolic_dim, sequences.shape))
         return "graph" if for_onnx or is_open else None
+    if backend != "tensorflow":
+        return None
     import tensorflow as tf
 
     if training or tf.config.list_physical_devices("GPU"):
@@ -94,7 +96,8 @@ def may_become_a_file(training: bool) -> bool:
     """Return whether a value of weights alone is to be computed by common operations.
 
     A file lacks matrix exponentials and linear solvers. On JAX every call of inference may be
-    traced for one. On PyTorch such values are computed before.
+    traced for one, and OpenVINO's backend always compiles. On PyTorch such values are computed
+    before.
 
     Args:
         training: bool, whether the call trains.
@@ -102,7 +105,7 @@ def may_become_a_file(training: bool) -> bool:
     backend = keras.config.backend()
     if training or backend == "torch":
         return False
-    return backend == "jax" or _may_be_served()
+    return backend != "tensorflow" or _may_be_served()
 
 
 def outside_of_the_trace(function: Callable[[], Any]) -> Any:

@@ -45,9 +45,9 @@ def all_layers():
     return model_of(*layers, keras.layers.RNN(CASES[0].layer(3).cell))
 
 
-def predict_elsewhere(path, folder, backend):
+def predict_elsewhere(path, folder, backend, x=X):
     """Load and predict in a fresh process that imports the package and nothing more."""
-    np.save(folder / "x.npy", X)
+    np.save(folder / "x.npy", x)
     subprocess.run(
         [sys.executable, "-c", LOAD, path, folder / "x.npy", folder / "y.npy"],
         check=True,
@@ -104,6 +104,21 @@ def test_the_next_backend_predicts_the_same_in_a_fresh_process(tmp_path):
     backends = list(filter(importlib.util.find_spec, ("tensorflow", "jax", "torch")))
     following = dict(zip(backends, [*backends[1:], backends[0]]))[keras.config.backend()]
     actual = predict_elsewhere(tmp_path / "model.keras", tmp_path, following)
+    assert_close(actual, expected, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("backend, package", [("numpy", "jax"), ("openvino", "openvino")])
+def test_a_backend_that_only_predicts_predicts_the_same(backend, package, tmp_path):
+    if not importlib.util.find_spec(package):
+        pytest.skip(f"Keras's backend {backend} needs {package}")
+    masking = [keras.Input((None, 3)), keras.layers.Masking()]
+    model = keras.Sequential([*masking, *all_layers().layers])
+    x = np.concatenate([X, X], axis=1)
+    x[0, 6:], x[1, :2] = 0, 0
+    model.save(tmp_path / "model.keras")
+    expected = model.predict(x, verbose=0)
+    assert np.ptp(expected) > 0.1
+    actual = predict_elsewhere(tmp_path / "model.keras", tmp_path, backend, x)
     assert_close(actual, expected, tolerance=1e-5)
 
 

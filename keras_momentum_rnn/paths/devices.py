@@ -15,7 +15,7 @@ def current_device():
 
         gpu = bool(tf.config.list_physical_devices("GPU"))
     else:
-        gpu = keras.ops.zeros(()).device.type == "cuda"
+        gpu = backend == "torch" and keras.ops.zeros(()).device.type == "cuda"
     return "gpu" if gpu else "cpu"
 
 
@@ -30,4 +30,4 @@ def computes_on_host():
         import tensorflow as tf
 
         return all(device.device_type == "CPU" for device in tf.config.list_physical_devices())
-    return keras.ops.zeros(()).device.type == "cpu"
+    return backend != "torch" or keras.ops.zeros(()).device.type == "cpu"

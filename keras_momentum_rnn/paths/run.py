@@ -7,11 +7,11 @@ import keras
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 from keras_momentum_rnn.paths.transforms import untraced
 
-# Backends may share the name of a path.
+# Backends may share the name of a path. Keras's backends for inference have plain steps alone.
 KERNEL_OF = {
     kernel.path: kernel
     for kernel in (*KERNELS, *EXPORTED.values(), UNIVERSAL)
-    if keras.config.backend() in kernel.backends
+    if keras.config.backend() in kernel.backends or kernel is UNIVERSAL
 }
 LOADED = {}
 

@@ -105,20 +105,20 @@ def _python_loop(step, xs, states, all_outputs):
 
 
 def _scan(step, xs, states, all_outputs, rematerialise):
-    import jax
-
     def body(states, x):
         states = step(x, states)
         return states, states[0] if all_outputs else None
 
     def chunk(states, xs):
-        return jax.lax.scan(body, states, xs)
+        return ops.scan(body, states, xs)
 
-    states, length = list(states), jax.tree.leaves(xs)[0].shape[0]
+    states, length = list(states), tree.flatten(xs)[0].shape[0]
     # In an exported model the length is not a number, and there is no backward pass.
     if not rematerialise or not isinstance(length, int) or length < CHUNK:
         states, outputs = chunk(states, xs)
         return outputs, states
+    import jax
+
     whole = length - length % CHUNK
     first = jax.tree.map(lambda x: x[:whole].reshape(-1, CHUNK, *x.shape[1:]), xs)
     states, outputs = jax.lax.scan(jax.checkpoint(chunk, prevent_cse=False), states, first)
