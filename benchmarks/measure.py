@@ -13,6 +13,7 @@ import numpy as np
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.atomic_files import read_results, write_json
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 RESULTS = Path(__file__).parent / "results"
 # Beside other work a heavier layer looks better than it is.
@@ -90,9 +91,6 @@ def record(file, row, *keys):
 
 def with_switch(native, function):
     """Call a function with the native kernel, or without."""
-    # Here, since older checkouts, which `against.py` times, have it elsewhere.
-    from keras_momentum_rnn.paths.native.runtime import SWITCH
-
     os.environ[SWITCH] = "1" if native else "0"
     function()
 

@@ -44,12 +44,8 @@ def marked(modules):
     ]
 
 
-def data_of(variable, *modules):
-    """Return a mark that skips a test without a folder of data, or without what reads it."""
-    lacking = [name for name in modules if not find_spec(name)]
-    why = f"{variable} names no folder with it" if variable not in os.environ else ""
-    why = why or (f"{', '.join(lacking)} would read it" if lacking else "")
-    return pytest.mark.skipif(bool(why), reason=why)
-
-
-prepared_data = data_of("KERAS_MOMENTUM_RNN_TFDS", "tensorflow", "tensorflow_datasets")
+prepared_data = pytest.mark.skipif(
+    "KERAS_MOMENTUM_RNN_TFDS" not in os.environ
+    or not (find_spec("tensorflow") and find_spec("tensorflow_datasets")),
+    reason="needs TensorFlow Datasets, and their folder in KERAS_MOMENTUM_RNN_TFDS",
+)

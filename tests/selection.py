@@ -157,10 +157,8 @@ test_examples.py  torch
     slow      several_devices
     once      quick_look_resumes
     once      the_notebook_runs
-    once      it_runs[first_model-0]
-    once      it_runs[own_rule-1]
-    once      it_runs[deploy-*]
-    once      it_runs[streaming-2]
+    once      it_runs[own_rule-0]
+    once      it_runs[streaming-1]
     once      which_layer_tries_the_numbers_that_it_names
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step

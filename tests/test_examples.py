@@ -22,7 +22,6 @@ BACKEND = keras.config.backend()
 
 # Example, its options, what it needs beside the extra `examples`, and what it prints.
 RUNS = [
-    ("first_model", [], (), "digits.keras, loaded again"),
     ("own_data", ["--epochs=1"], (), "1440 rows of ['hour', 'temperature', 'load']; 1 epochs"),
     (
         "which_layer",
@@ -38,8 +37,6 @@ RUNS = [
     ),
     ("own_rule", ["--epochs=1"], (), "averaging.keras, loaded again, has decay=0.8"),
     ("streaming", ["--epochs=1", "--sounds=40"], (), "Step by step, the last answer is that"),
-    ("deploy", ["--epochs=1", "--plain-only"], (), "digits.keras needs Keras alone"),
-    ("deploy", ["--epochs=1"], ("onnx", "onnxruntime", "onnxscript"), "digits.onnx differs by"),
     ("characters", ["--updates=2", "--units=8", "--write=3"], (), "bits a character"),
 ]
 

@@ -3,10 +3,10 @@
 python -m docs.tools.pages
 """
 
-import re
 from pathlib import Path
 
 from docs.tools import layer_tables, score_tables
+from papers.presentation import with_tables
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -49,12 +49,7 @@ def written():
     for path, by_name in tables().items():
         text = path.read_text()
         for name, table in by_name.items():
-            place = rf"(<!-- {name}: .*? -->\n).*?(\n<!-- {name} end -->)"
-            text, count = re.subn(place, rf"\1\n{table}\n\2", text, flags=re.DOTALL)
-            if count != 1:
-                raise SystemExit(
-                    f"{path} must have the comments of {name} once; it has {count}"
-                )
+            text = with_tables(text, {name: table}, path)
         found[path] = text
     return found
 
