@@ -24,11 +24,11 @@ from keras import ops
 from keras_momentum_rnn import RuleLSTM, rules
 from keras_momentum_rnn.diagnostics import time_scales
 from papers import tasks
+from papers.budgets import small_budget
 from papers.command_line import documented_parser, folder, new_folder, positive, run_example
 from papers.diagnostic_plots import plot_time_scales
 from papers.experiments import Comparison, compare
 from papers.presentation import markdown_table
-from papers.tasks.recipe_tables import pytorch_rmsprop
 
 # A run has learned to add where the squared error on validation is no more.
 LEARNED = 0.01
@@ -37,25 +37,14 @@ SETS = ("ItalyPowerDemand", "JapaneseVowels", "BasicMotions", "GunPoint", "Arrow
 SAMPLES_OF_SETS = 400
 
 
-@dataclasses.dataclass(frozen=True)
-class Budget:
-    """How long the arms train on a task."""
-
-    optimizer: str
-    batch_size: int
-    epochs: int
-    task: str
-    options: dict = dataclasses.field(default_factory=dict)
-
-
 TASKS = {
-    "adding": Budget("Adam", 32, 20, "adding", {"steps": 100, "samples": 3200}),
-    "digits": Budget("RMSprop", 64, 25, "digits"),
-    "digits_permuted": Budget("RMSprop", 64, 25, "digits", {"permute": True}),
-    "speech": Budget(
-        "Adam", 32, 40, "speech", {"frames": 60, "subset": 640, "speaker": "_(.+)_"}
+    "adding": small_budget("adding", "Adam", 32, 32, 20, steps=100, samples=3200),
+    "digits": small_budget("digits", "RMSprop", 32, 64, 25),
+    "digits_permuted": small_budget("digits", "RMSprop", 32, 64, 25, permute=True),
+    "speech": small_budget(
+        "speech", "Adam", 32, 32, 40, frames=60, subset=640, speaker="_(.+)_"
     ),
-    **{name: Budget("Adam", 16, 40, "archive", {"name": name}) for name in SETS},
+    **{name: small_budget("archive", "Adam", 32, 16, 40, name=name) for name in SETS},
 }
 
 
@@ -173,20 +162,7 @@ def comparison(options, command):
     """Return the `Comparison` of the arms."""
     budget, arms = TASKS[options.task], {**ARMS, **SCALED_ARMS}
     given = budget.options | ({"folder": options.folder} if options.folder else {})
-    recipe = tasks.Recipe(
-        task=budget.task,
-        options=given,
-        layer_name="RuleLSTM",
-        units=32,
-        arguments={},
-        optimizer_name=budget.optimizer,
-        optimizer_arguments={"RMSprop": pytorch_rmsprop(rho=0.9)},
-        learning_rate=2e-3,
-        clipnorm=1.0,
-        batch_size=budget.batch_size,
-        epochs=budget.epochs,
-        source="small budget",
-    )
+    recipe = dataclasses.replace(budget, options=given, layer_name="RuleLSTM")
     task = tasks.load(budget.task, **given)
     if budget.task == "archive":
         chosen = np.arange(SAMPLES_OF_SETS) % len(task.train)

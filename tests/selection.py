@@ -157,8 +157,8 @@ test_examples.py  torch
     slow      several_devices
     once      quick_look_resumes
     once      the_notebook_runs
-    once      it_runs[own_rule-0]
-    once      it_runs[streaming-1]
+    once      it_runs[own_rule-1]
+    once      it_runs[streaming-2]
     once      which_layer_tries_the_numbers_that_it_names
 test_export.py
     slow      a_file_of_one_step_predicts_step_by_step
@@ -230,7 +230,6 @@ test_native_backends.py
     slow      derivatives_of_tensorflow_where_tapes_do_not_record
 test_native_compiling.py  torch
     once      an_update_compiles_what_it_changes
-    once      numba_is_imported_by_the_first_run_alone
     once      the_tile_of_other_processors
     quick     without_it_everything_is_as_before
 test_native_process.py

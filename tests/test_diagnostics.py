@@ -332,9 +332,6 @@ class Halved(kmr.rules.Rule):
     def update(self, u, slots):
         return u / 2, slots
 
-    def get_config(self):
-        return {}
-
 
 def test_states_of_unknown_rules_and_memories_have_names():
     cell = kmr.MCRMCell(UNITS, rule=Halved(), memory=kmr.AdamLSTMCell(UNITS))

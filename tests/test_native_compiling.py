@@ -235,16 +235,6 @@ def test_each_compiled_function_is_compiled_for_one_kind_of_arguments():
             assert len(loop.signatures) == 1
 
 
-def test_numba_is_imported_by_the_first_run_alone():
-    code = """
-import sys
-import keras_momentum_rnn as kmr
-layer = kmr.MomentumLSTM(4)
-print(layer.plan(features=3, training=True).path, "numba" in sys.modules)
-"""
-    assert "native False" in in_a_process(code)
-
-
 def test_a_plan_needs_no_numba(monkeypatch):
     assert runtime.numba_is_installed()  # which is remembered
     monkeypatch.setitem(sys.modules, "numba", None)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES, REPRESENTATIVES
+from fuzz_programs import Fading, Mean
 from harness import (
     BACKEND,
     array,
@@ -286,15 +287,6 @@ def test_numbers_of_any_type_filter_alike(two):
     assert np.isfinite(expected).all() and np.abs(expected[:, -1]).min() > 2**60
 
 
-class Fading(kmr.rules.LinearRule):
-    """A linear rule of its own: the momentum falls."""
-
-    counts = True
-
-    def coefficients(self, t):
-        return 1 / (t + 2), 0.9
-
-
 def test_a_rule_is_linear_or_scaled_by_its_class():
     assert Fading().linear and not Fading().scaled
     assert kmr.rules.Adam().scaled and not kmr.rules.Adam().linear
@@ -354,15 +346,6 @@ def test_a_second_moment_that_overflows_is_infinite_from_then_on(name, device):
         assert_close(one, other, 1e-4)
     for key, expected in by_step.items():
         assert_close(by_fast[key], expected, 1e-3)
-
-
-class Mean(kmr.rules.LinearRule):
-    """The mean of the inputs so far: its step size falls with the momentum's rise."""
-
-    counts = True
-
-    def coefficients(self, t):
-        return t / (t + 1), 1 / (t + 1)
 
 
 class LearnedMean(Mean):

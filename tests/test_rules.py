@@ -68,9 +68,6 @@ class Averaging(rules.Rule):
         g = self.decay * g + (1 - self.decay) * u
         return g, [g]
 
-    def get_config(self):
-        return {"decay": self.decay}
-
 
 def test_own_rule_computes_what_it_says():
     averaging, heavy_ball = same_weights(
@@ -124,8 +121,6 @@ def test_rules_serialise(rule):
 
 def test_a_rule_that_keeps_no_argument_is_told_to():
     class Forgetful(Averaging):
-        get_config = rules.Rule.get_config
-
         def __init__(self, rate=0.9):
             super().__init__(rate)
 

@@ -14,18 +14,9 @@ import numpy as np
 import pandas as pd
 
 from papers import tasks
-from papers.tasks.archive import (
-    MASK_VALUE,
-    chosen,
-    encoded,
-    masked,
-    of_training,
-    padded,
-    scored,
-    standardised,
-)
+from papers.tasks.archive import chosen, encoded, of_parts, padded
 from papers.tasks.speech import RATE, WINDOW, read, spectrogram, wav_files
-from papers.tasks.task import Split, generator, sequence_model
+from papers.tasks.task import generator
 
 PARTS = ("train", "validation", "test")
 LONGEST = 500
@@ -53,23 +44,8 @@ def load(name, recordings=None):
     else:
         classes = sorted({*y["train"].tolist()})
         y = {part: encoded(values.tolist(), classes) for part, values in y.items()}
-    statistics = of_training(x["train"])
-    splits = {
-        part: Split(masked(standardised(x[part], "training", statistics)), y[part])
-        for part in PARTS
-    }
-    shape = x["train"].shape[1:]
-    gaps = any(np.isnan(values).any() for values in x.values())
-    return tasks.Task(
-        name=name,
-        options={},
-        input_shape=shape,
-        **splits,
-        **scored(splits, classes),
-        build=sequence_model(
-            shape, len(classes) if classes else 1, mask_value=MASK_VALUE if gaps else None
-        ),
-    )
+    parts = {part: (x[part], y[part]) for part in PARTS}
+    return tasks.Task(name=name, options={}, **of_parts(parts, classes))
 
 
 def data_file(package, *path):

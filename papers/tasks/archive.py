@@ -79,28 +79,35 @@ def labelled(training, testing, standardise, validation, seed):
     held_out = chosen(labels, validation, classes is not None, generator(seed, "validation"))
     if classes is not None:
         labels, test_labels = (encoded(found, classes) for found in (labels, test_labels))
-    statistics = of_training(x[~held_out])
-    parts = {"train": x[~held_out], "validation": x[held_out], "test": test_x}
-    targets = {
-        "train": labels[~held_out],
-        "validation": labels[held_out],
-        "test": test_labels,
+    parts = {
+        "train": (x[~held_out], labels[~held_out]),
+        "validation": (x[held_out], labels[held_out]),
+        "test": (test_x, test_labels),
     }
+    return of_parts(parts, classes, standardise)
+
+
+def of_parts(parts, classes, standardise="training"):
+    """Return training, validation and test set as arguments of `Task`.
+
+    Args:
+        parts: dict of (array (samples, steps, channels), targets); NaN is a missing value.
+        classes: list of the classes, or None where the targets are numbers.
+        standardise: as of `archive`.
+    """
+    statistics = of_training(parts["train"][0])
     splits = {
-        split: Split(masked(standardised(part, standardise, statistics)), targets[split])
-        for split, part in parts.items()
+        part: Split(masked(standardised(x, standardise, statistics)), y)
+        for part, (x, y) in parts.items()
     }
-    gaps = any(np.isnan(part).any() for part in parts.values())
-    shape = (steps, x.shape[2])
+    gaps = any(np.isnan(x).any() for x, _ in parts.values())
+    shape = parts["train"][0].shape[1:]
+    units = 1 if classes is None else len(classes)
     return {
         "input_shape": shape,
         **splits,
         **scored(splits, classes),
-        "build": sequence_model(
-            shape,
-            1 if classes is None else len(classes),
-            mask_value=MASK_VALUE if gaps else None,
-        ),
+        "build": sequence_model(shape, units, mask_value=MASK_VALUE if gaps else None),
     }
 
 
