@@ -12,7 +12,7 @@ def copy_compiled_state(old, new, assigned):
     """Compile a model as another is, with an optimizer in the same state.
 
     Args:
-        old: the other model. Of a layer, or of a model that is not compiled, there is nothing.
+        old: the other model. Nothing happens if it is a layer, or is not compiled.
         new: a model of the same structure.
         assigned: dict from the ids of the old model's variables to the new ones.
 

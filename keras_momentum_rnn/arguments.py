@@ -17,26 +17,11 @@ from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 
 # Keras accepts it for LSTM and GRU without listing it.
 UNLISTED = ("implementation",)
-# Keras accepts these for every layer, and lists few of them.
-OF_EVERY_LAYER = (
+# Keras accepts these, too, and lists none of them for LSTM, GRU and SimpleRNN or their cells.
+ALSO_TAKEN = (
     *UNLISTED,
-    "name",
-    "dtype",
-    "trainable",
-    "autocast",
-    "activity_regularizer",
-    "input_shape",
-    "batch_input_shape",
-    "batch_shape",
-    "input_dim",
-    "input_dtype",
-    "return_state",
-    "return_sequences",
-    "go_backwards",
-    "stateful",
-    "unroll",
-    "zero_output_for_mask",
-    "time_major",
+    *("name", "dtype", "trainable", "autocast", "activity_regularizer"),
+    *("input_shape", "input_dim", "zero_output_for_mask"),
 )
 # Arguments that a user may expect of every layer, and the layers that have them.
 OF_OTHER_LAYERS = {"scale_free": "AdamLSTM and RMSPropLSTM"}
@@ -157,7 +142,7 @@ def refuse_unknown(owner, cell_class, kwargs):
             )
         if name == "rule" and owner.rule_class is not None:
             take_rule(owner, value, {})
-        if name not in (*names, *OF_EVERY_LAYER):
+        if name not in (*names, *ALSO_TAKEN):
             nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
             hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
             refuse_of_others(owner, {name: value})

@@ -28,8 +28,9 @@ def replaced(path):
         yield new
         os.replace(new, target)
     except OSError as error:
+        reason = error.strerror or error  # h5py and pandas raise it without a number
         raise OSError(
-            error.errno, f"{path} was not written and is as it was before: {error.strerror}"
+            error.errno, f"{path} was not written and is as it was before: {reason}"
         ) from error
     finally:
         new.unlink(missing_ok=True)

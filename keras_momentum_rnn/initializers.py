@@ -67,8 +67,22 @@ class ForgetGateBias(keras.initializers.Initializer):
         return {"value": self.value}
 
 
-class SeededInitializer(keras.initializers.Initializer):
-    """What the initializers of this module share: the seed, and the dtype of the draw.
+def units_of(shape: tuple[int, ...]) -> int:
+    """Return how many rows a skew-symmetric matrix has whose packed numbers have this shape."""
+    if len(shape) == 1:
+        units = (1 + math.isqrt(1 + 8 * shape[0])) // 2
+        if packed_size(units) == shape[0]:
+            return units
+    raise ValueError(
+        "`shape` must be (n,) with n = units (units - 1) / 2, as many numbers as stand above "
+        f"the diagonal of a square matrix. Received: shape={shape}"
+    )
+
+
+class BlockSkew(keras.initializers.Initializer):
+    """S of 2x2 blocks along the diagonal, `[[0, s], [-s, 0]]`, each with a number of its own.
+
+    With odd units the last row and column are zero.
 
     Args:
         seed: int, or None for one drawn from Python's generator, which
@@ -90,48 +104,23 @@ class SeededInitializer(keras.initializers.Initializer):
         Raises:
             ValueError: if the shape is none of those that the initializer fills.
         """
-        dtype = keras.backend.standardize_dtype(dtype)
-        half = dtype in ("float16", "bfloat16")
-        return ops.cast(self.draw(tuple(shape), "float32" if half else dtype), dtype)
-
-    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
-        """Return a tensor of this shape, in float32 or float64."""
-        raise NotImplementedError
-
-    def get_config(self) -> dict[str, Any]:
-        return {"seed": self._given_seed}
-
-
-def units_of(shape: tuple[int, ...]) -> int:
-    """Return how many rows a skew-symmetric matrix has whose packed numbers have this shape."""
-    if len(shape) == 1:
-        units = (1 + math.isqrt(1 + 8 * shape[0])) // 2
-        if packed_size(units) == shape[0]:
-            return units
-    raise ValueError(
-        "`shape` must be (n,) with n = units (units - 1) / 2, as many numbers as stand above "
-        f"the diagonal of a square matrix. Received: shape={shape}"
-    )
-
-
-class BlockSkew(SeededInitializer):
-    """S of 2x2 blocks along the diagonal, `[[0, s], [-s, 0]]`, each with a number of its own.
-
-    With odd units the last row and column are zero.
-    """
-
-    def draw(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
+        shape, dtype = tuple(shape), keras.backend.standardize_dtype(dtype)
         units = units_of(shape)
         # The rows 2i, whose first number belongs to a block.
         places = [[row * units - row * (row + 1) // 2] for row in range(0, units - 1, 2)]
         if not places:
             return ops.zeros((0,), dtype=dtype)
-        values = self.draw_blocks(len(places), dtype)
-        return ops.scatter(ops.convert_to_tensor(places, dtype="int32"), values, shape)
+        half = dtype in ("float16", "bfloat16")
+        values = self.draw_blocks(len(places), "float32" if half else dtype)
+        places = ops.convert_to_tensor(places, dtype="int32")
+        return ops.cast(ops.scatter(places, values, shape), dtype)
 
     def draw_blocks(self, count: int, dtype: Any) -> Tensor:
-        """Return `count` numbers s."""
+        """Return `count` numbers s, in float32 or float64."""
         raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self._given_seed}
 
 
 @register

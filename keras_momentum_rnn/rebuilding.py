@@ -89,8 +89,8 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
     """
     if isinstance(layer, RuleLayer):
         config = layer.get_config()
-        if "rule" in config:
-            config["rule"] = layer.rule  # itself, since it need not be registered
+        for part in {"rule", "memory"} & config.keys():
+            config[part] = getattr(layer, part)  # itself, since it need not be registered
         new = type(layer).from_config({**config, **changes})
     else:
         serialized = keras.saving.serialize_keras_object(layer)

@@ -334,7 +334,7 @@ class RuleLayer(keras.layers.RNN):
             return None
         mask = ops.cast(mask, "bool")
         shape, expected = tuple(mask.shape), tuple(sequences.shape[:2])
-        if len(shape) != 2 or any(a and b and a != b for a, b in zip(shape, expected)):
+        if not alike(shape, expected):
             raise ValueError(
                 f"`mask` of {type(self).__name__} must have the shape (batch, time) = "
                 f"{expected}. Received: a mask of shape {shape}"
@@ -369,7 +369,7 @@ class RuleLayer(keras.layers.RNN):
         for i, (state, size) in enumerate(zip(states, self.state_size)):
             shape = tuple(state.shape)
             expected = (sequences.shape[0], size)
-            if len(shape) != 2 or any(a and b and a != b for a, b in zip(shape, expected)):
+            if not alike(shape, expected):
                 raise ValueError(
                     f"`initial_state[{i}]` of {type(self).__name__} must have the shape "
                     f"(batch, size) = {expected}. Received: a tensor of shape {shape}"
@@ -402,6 +402,13 @@ def check_steps(layer, sequences):
             f"{type(layer).__name__} needs at least one time step. "
             f"Received: inputs of shape {tuple(sequences.shape)}"
         )
+
+
+def alike(shape, expected):
+    """Return whether two shapes agree in all sizes that are known."""
+    return len(shape) == len(expected) and all(
+        a is None or b is None or a == b for a, b in zip(shape, expected)
+    )
 
 
 def as_read(x, mask, go_backwards):

@@ -1,6 +1,6 @@
 """What a part of the library needs beside Keras."""
 
-import importlib.util
+from importlib.util import find_spec
 
 import keras
 
@@ -24,13 +24,9 @@ def check(part, extra, modules):
         extra: the extra of this distribution that has them all.
         modules: dict from modules to the distributions that have them.
     """
-    missing = [name for module, name in modules.items() if not is_installed(module)]
+    missing = [name for module, name in modules.items() if find_spec(module) is None]
     if missing:
         raise ImportError(
             f"{part} needs {', '.join(missing)} (extra `{extra}`). Install: "
             f"pip install {' '.join(missing)}"
         )
-
-
-def is_installed(module):
-    return importlib.util.find_spec(module) is not None

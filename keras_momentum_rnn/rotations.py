@@ -11,6 +11,8 @@ import math
 import keras
 from keras import ops
 
+from keras_momentum_rnn.paths.devices import current_device
+
 # The exponential by scaling and squaring: A / 2^k has at most this 1-norm, so that the Taylor
 # polynomial of degree 16 is exact to rounding, in float64 too.
 SCALED_NORM = 0.5
@@ -164,9 +166,5 @@ def _exact_products(like):
 
 def _exact_dtype(dtype):
     """Return the dtype to compute in. TensorFlow has a global switch alone, so float64."""
-    if keras.config.backend() == "tensorflow":
-        import tensorflow as tf
-
-        if tf.config.list_physical_devices("GPU"):
-            return "float64"
-    return dtype
+    on_tensorflow = keras.config.backend() == "tensorflow"
+    return "float64" if on_tensorflow and current_device() == "gpu" else dtype

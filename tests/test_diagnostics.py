@@ -308,7 +308,7 @@ def test_memory_map_starts_where_the_layer_does():
     layer.build(x.shape)
     _, h, c, v = run(layer, x)
     expected = memory_map(layer, x)
-    given = memory_map(layer, x, initial_state=[h, c, v])
+    given = memory_map(layer, x, initial_state=[h.astype("float64"), c, v])
     for name in expected:
         np.testing.assert_array_equal(given[name], expected[name])
     np.testing.assert_array_equal(array(layer.states[0]), h)

@@ -270,6 +270,13 @@ class Doubled(layers.GRUCell):
         return 2 * h, states
 
 
+def test_a_memory_need_not_be_registered():
+    model = sequential(kmr.MCRM(UNITS, memory=Doubled(UNITS), return_sequences=True))
+    randomise(model, np.random.default_rng(2))
+    (outputs,), _ = streamed(step_model(model), X)
+    assert_close(np.stack(outputs, 1), array(model(X)), 2e-6)
+
+
 class Differences(layers.Identity):
     def call(self, x):
         return x - ops.roll(x, 1, axis=1)

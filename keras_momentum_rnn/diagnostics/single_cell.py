@@ -30,10 +30,12 @@ def check_rank(name, shape):
 
 def initial_states(layer, batch_size, given):
     """Return all the states that a layer starts from, those that are left out at zero."""
+    first = layer.get_initial_state(batch_size)
     if given is None:
         given = layer.states if layer.stateful else []
-    given = [ops.convert_to_tensor(state) for state in tree.flatten(given)]
-    return given + layer.get_initial_state(batch_size)[len(given) :]
+    given = tree.flatten(given)
+    alike = [ops.cast(state, zero.dtype) for state, zero in zip(given, first)]
+    return [*alike, *given[len(first) :], *first[len(given) :]]
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import keras
 
 from keras_momentum_rnn import cells
-from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
@@ -110,16 +109,10 @@ class RuleDTRIV(RuleLayer):
         self.rebase_every = REBASE_EVERY.checked("rebase_every", rebase_every)
         super().__init__(*args, **kwargs)
 
-    def call(
-        self,
-        sequences: Tensor,
-        initial_state: Any = None,
-        mask: Any = None,
-        training: bool = False,
-    ) -> Any:
+    def _prepared(self, x, initial_state, mask, training):
         if training and self.rebase_every is not None:
             self.cell.rebase(self.rebase_every)
-        return super().call(sequences, initial_state, mask, training)
+        return super()._prepared(x, initial_state, mask, training)
 
     def changed_by_calls(self, training: bool | None) -> str | None:
         if self.rebase_every is None or not training:

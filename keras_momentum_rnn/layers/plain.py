@@ -18,7 +18,7 @@ from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
-from keras_momentum_rnn.recurrent import as_read, check_steps, plan_once
+from keras_momentum_rnn.recurrent import alike, as_read, check_steps, plan_once
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
@@ -215,13 +215,6 @@ class OtherLayersArguments(keras.layers.RNN):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         refuse_of_others(type(self), kwargs)
         super().__init__(*args, **kwargs)
-
-
-def alike(shape, expected):
-    """Return whether two shapes agree in all sizes that are known."""
-    return len(shape) == len(expected) and all(
-        a is None or b is None or a == b for a, b in zip(shape, expected)
-    )
 
 
 @register

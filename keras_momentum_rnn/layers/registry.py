@@ -4,9 +4,6 @@ import keras
 
 from keras_momentum_rnn import layers
 from keras_momentum_rnn.recurrent import RuleLayer
-from keras_momentum_rnn.rules import Rule
-
-KERAS_LAYERS = ("SimpleRNN", "LSTM", "GRU")
 
 
 def available_layers() -> dict[str, type[keras.layers.RNN]]:
@@ -22,33 +19,27 @@ def available_layers() -> dict[str, type[keras.layers.RNN]]:
     >>> list(available_layers())[:4]
     ['SimpleRNN', 'LSTM', 'GRU', 'RuleLSTM']
     """
-    theirs = {name: getattr(keras.layers, name) for name in KERAS_LAYERS}
+    theirs = {name: getattr(keras.layers, name) for name in ("SimpleRNN", "LSTM", "GRU")}
     return {**theirs, **our_layers()}
 
 
-def our_layers(
-    family: str | None = None, rule: type[Rule] | None = None
-) -> dict[str, type[RuleLayer]]:
+def our_layers(family: str | None = None) -> dict[str, type[RuleLayer]]:
     """Return our layers with a rule by name.
 
     Args:
         family: `"LSTM"`, `"RNN"`, `"GRU"`, `"DTRIV"` or `"nested"`, or None for all.
-        rule: class of a rule, for the layers that it names; or None for all.
 
     Example:
 
-    >>> from keras_momentum_rnn import rules
     >>> from keras_momentum_rnn.layers.registry import our_layers
-    >>> list(our_layers(family="GRU", rule=rules.Adam))
-    ['AdamGRU']
+    >>> list(our_layers(family="nested"))
+    ['MCRM', 'NestedLSTM']
     """
     ours = {name: getattr(layers, name) for name in layers.__all__}
     return {
         name: cls
         for name, cls in ours.items()
-        if issubclass(cls, RuleLayer)
-        and family in (None, cls.family)
-        and rule in (None, cls.rule_class)
+        if issubclass(cls, RuleLayer) and family in (None, cls.family)
     }
 
 

@@ -4,6 +4,8 @@ import contextlib
 
 import jax
 
+untracked = contextlib.nullcontext  # nothing is recorded unasked
+
 
 def value_and_gradient(function, theta):
     """Return the value, what comes with it, and the gradient of `function(theta)`."""
@@ -25,11 +27,6 @@ def linearized(function, theta):
 def hessian_product(function, point, v):
     """Return the Hessian of a scalar function of a list of tensors, times v."""
     return jax.jvp(jax.grad(function), (point,), (v,))[1]
-
-
-def untracked():
-    """Return a context in which nothing is recorded for a gradient."""
-    return contextlib.nullcontext()
 
 
 def repeated_draws():

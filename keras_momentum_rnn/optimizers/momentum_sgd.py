@@ -100,9 +100,8 @@ class MomentumSGD(keras.optimizers.Optimizer):
         **options: Any,
     ) -> None:
         super().__init__(learning_rate, **options)
-        momentum = checked_momentum("momentum", momentum)
         if not is_schedule(momentum):
-            momentum = self._scalar(momentum, None, "momentum")
+            momentum = self._scalar(checked_momentum("momentum", momentum), None, "momentum")
         self._momentum = momentum
         self.nesterov = checked_choice("nesterov", nesterov, (False, True))
         if nesterov:
@@ -125,7 +124,7 @@ class MomentumSGD(keras.optimizers.Optimizer):
                 "`momentum` cannot be set where it is a schedule: create the optimizer with a "
                 f"number. Received: momentum={momentum!r}"
             )
-        self._momentum.assign(checked_momentum("momentum", momentum, schedule=False))
+        self._momentum.assign(checked_momentum("momentum", momentum))
 
     def _momentum_at(self, update):
         return self._momentum(update) if is_schedule(self._momentum) else self._momentum

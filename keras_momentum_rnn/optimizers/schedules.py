@@ -18,13 +18,8 @@ def is_schedule(momentum: Any) -> bool:
     return isinstance(momentum, Schedule)
 
 
-def checked_momentum(name: str, momentum: Any, schedule: bool = True) -> Any:
-    """Return a momentum, a number in [0, 1) as a float; or raise a `ValueError`.
-
-    Where `schedule` is True it may be a schedule too.
-    """
-    if schedule and is_schedule(momentum):
-        return momentum
+def checked_momentum(name: str, momentum: float) -> float:
+    """Return a momentum as a float, or raise a `ValueError` if it is no number in [0, 1)."""
     return checked(name, momentum, at_least=0, below=1)
 
 
@@ -75,7 +70,7 @@ class SteppedMomentum(Schedule):
     """
 
     def __init__(self, max_momentum: float, period: int = 250) -> None:
-        self.max_momentum = checked_momentum("max_momentum", max_momentum, schedule=False)
+        self.max_momentum = checked_momentum("max_momentum", max_momentum)
         self.period = checked_count("period", period)
 
     def __call__(self, step: Any) -> Tensor:
@@ -140,8 +135,8 @@ class WarmConstant(Schedule):
     def __init__(
         self, momentum: float, warm_momentum: float = 0.9, warm_steps: int = 1000
     ) -> None:
-        self.momentum = checked_momentum("momentum", momentum, schedule=False)
-        self.warm_momentum = checked_momentum("warm_momentum", warm_momentum, schedule=False)
+        self.momentum = checked_momentum("momentum", momentum)
+        self.warm_momentum = checked_momentum("warm_momentum", warm_momentum)
         self.warm_steps = checked_count("warm_steps", warm_steps)
 
     def __call__(self, step: Any) -> Tensor:
@@ -194,11 +189,10 @@ class LowMomentumFinish(Schedule):
         finish_momentum: float = 0.9,
         finish_steps: int = 1000,
     ) -> None:
-        self.momentum = checked_momentum("momentum", momentum)
+        fixed = not is_schedule(momentum)
+        self.momentum = checked_momentum("momentum", momentum) if fixed else momentum
         self.total_steps = checked_count("total_steps", total_steps)
-        self.finish_momentum = checked_momentum(
-            "finish_momentum", finish_momentum, schedule=False
-        )
+        self.finish_momentum = checked_momentum("finish_momentum", finish_momentum)
         self.finish_steps = checked_count("finish_steps", finish_steps)
 
     def __call__(self, step: Any) -> Tensor:

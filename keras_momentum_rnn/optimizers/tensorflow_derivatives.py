@@ -7,6 +7,8 @@ import contextlib
 
 import tensorflow as tf
 
+untracked = contextlib.nullcontext  # nothing is recorded unasked
+
 
 def _gradient(tape, values, points, cotangents=None):
     gradient = tape.gradient(values, points, cotangents, unconnected_gradients="zero")
@@ -49,11 +51,6 @@ def hessian_product(function, point, v):
             value = function(point)
         gradient = _gradient(inner, value, point)
     return _gradient(outer, gradient, point, v)
-
-
-def untracked():
-    """Return a context in which nothing is recorded for a gradient."""
-    return contextlib.nullcontext()
 
 
 def repeated_draws():

@@ -4,6 +4,8 @@ import contextlib
 
 import torch
 
+untracked = torch.no_grad  # nothing is recorded for a gradient
+
 
 def _leaves(tensors):
     return [tensor.detach().clone().requires_grad_() for tensor in tensors]
@@ -54,11 +56,6 @@ def hessian_product(function, point, v):
     with torch.enable_grad():
         gradient = _gradient([function(point)], point, create_graph=True)
         return _gradient(gradient, point, v)
-
-
-def untracked():
-    """Return a context in which nothing is recorded for a gradient."""
-    return torch.no_grad()
 
 
 def repeated_draws():

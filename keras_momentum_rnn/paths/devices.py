@@ -3,31 +3,26 @@
 import keras
 
 
-def current_device():
-    """Return "cpu" or "gpu"."""
+def device_type():
+    """Return where arrays are, in the backend's own word: "cpu", "gpu", "cuda", "tpu", ..."""
     backend = keras.config.backend()
     if backend == "jax":
         import jax
 
-        gpu = jax.default_backend() == "gpu"
-    elif backend == "tensorflow":
+        return jax.default_backend()
+    if backend == "tensorflow":
         import tensorflow as tf
 
-        gpu = bool(tf.config.list_physical_devices("GPU"))
-    else:
-        gpu = backend == "torch" and keras.ops.zeros(()).device.type == "cuda"
-    return "gpu" if gpu else "cpu"
+        types = {device.device_type.lower() for device in tf.config.list_physical_devices()}
+        return "gpu" if "gpu" in types else min(types - {"cpu"}, default="cpu")
+    return keras.ops.zeros(()).device.type if backend == "torch" else "cpu"
+
+
+def current_device():
+    """Return "cpu" or "gpu"."""
+    return "gpu" if device_type() in ("gpu", "cuda") else "cpu"
 
 
 def computes_on_host():
     """Return whether arrays are in the memory of the CPU: not on a GPU, a TPU or another."""
-    backend = keras.config.backend()
-    if backend == "jax":
-        import jax
-
-        return jax.default_backend() == "cpu"
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        return all(device.device_type == "CPU" for device in tf.config.list_physical_devices())
-    return backend != "torch" or keras.ops.zeros(()).device.type == "cpu"
+    return device_type() == "cpu"

@@ -134,8 +134,7 @@ def stock_layers(layer):
     cell = layer.cell
     if not needs_stock_layer(cell):
         return {}
-    either = False, True
-    paths = {layer.plan(training=t, slots=s).path for t in either for s in either}
+    paths = {layer.plan(training=t).path for t in (False, True)}
     # The filtered input is as wide as x, and one for the bias; the drive as wide as u.
     of_paths = {"fused": cell.kernel.shape[0] + 1, "drive": cell.drive_width}
     widths = [width for path, width in of_paths.items() if path in paths]

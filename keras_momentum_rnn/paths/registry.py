@@ -4,6 +4,7 @@ A new kernel is a module with a function `(cell, sequence, plan) -> (outputs, st
 `run.Sequence`, and an entry of `KERNELS`.
 """
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -94,8 +95,6 @@ class Kernel:
         return getattr(importlib.import_module(f"keras_momentum_rnn.paths.{module}"), name)
 
 
-LINEAR = ("linear",)
-NONE_OR_LINEAR = ("none", "linear")
 LINEAR_OR_SCALED = ("linear", "elementwise", "scaled")
 
 
@@ -145,8 +144,8 @@ def unfiltered(call):
 def unbuilt(call):
     """Return the reasons why a stock layer cannot run on the drive."""
     built = call.stateful or not call.slots_given or call.rule_kind != "linear"
-    unfit = not built, "its stock layer was not built for slots"
-    return [unfit, *overflowing(call), *reordered(call)]
+    not_built = not built, "its stock layer was not built for slots"
+    return [not_built, *overflowing(call), *reordered(call)]
 
 
 def reordered(call):
@@ -160,10 +159,6 @@ def old_jax(call):
     jax = sys.modules.get("jax")  # absent where a plan is asked for another backend
     old = jax is not None and jax.__version_info__ < (0, 7)
     return [(old, "JAX before 0.7 cannot be told in which order cuDNN reads memory")]
-
-
-FILTERED = "a fused kernel on the input of all times, which the rule, if any, filters before"
-DRIVEN = "the drive of all times, then a fused kernel"
 
 
 def unfit(call):
@@ -197,87 +192,54 @@ NATIVE = Kernel(
     transforms=False,
     reasons=unfit,
 )
-TORCH_FUSED = Kernel(
+fused = functools.partial(
+    Kernel,
     "fused",
     "fused:run_on_filtered_input",
-    FILTERED,
-    backends=("torch",),
-    dtypes=FLOAT,
-    recurrences=("lstm", "gru", "elman"),
-    rule_kinds=NONE_OR_LINEAR,
-    transforms=False,
+    "a fused kernel on the input of all times, which the rule, if any, filters before",
     fused=True,
-    reasons=unfiltered,
-)
-OF_JAX = {
-    "backends": ("jax",),
-    "devices": ("gpu",),
-    "dtypes": ("float32",),
-    "recurrences": ("lstm",),
-    "fused": True,
-}
-JAX_FUSED = Kernel(
-    "fused",
-    "fused:run_on_filtered_input",
-    FILTERED,
-    **OF_JAX,
-    rule_kinds=NONE_OR_LINEAR,
-    reasons=lambda call: [*unfiltered(call), *old_jax(call)],
-)
-STOCK_FUSED = Kernel(
-    "fused",
-    "fused:run_on_filtered_input",
-    FILTERED,
-    backends=("tensorflow", "jax"),
-    devices=("gpu",),
-    dtypes=("float32",),
-    recurrences=("lstm", "gru"),
-    rule_kinds=LINEAR,
-    fused=True,
-    reasons=lambda call: [*unfiltered(call), *reordered(call)],
 )
 # A fused kernel multiplies what it is given by a matrix: the drive by an identity matrix, which
 # costs little on a GPU. On a CPU the loop over steps is faster.
-TORCH_DRIVEN = Kernel(
+driven = functools.partial(
+    Kernel,
     "drive",
     "fused:run_on_drive",
-    DRIVEN,
-    backends=("torch",),
+    "the drive of all times, then a fused kernel",
     devices=("gpu",),
-    recurrences=("lstm", "gru", "elman"),
     rule_kinds=LINEAR_OR_SCALED,
     learned_rules="constant",
-    transforms=False,
     fused=True,
-    reasons=overflowing,
 )
-JAX_DRIVEN = Kernel(
-    "drive",
-    "fused:run_on_drive",
-    DRIVEN,
+OF_TORCH = {
+    "backends": ("torch",),
+    "recurrences": ("lstm", "gru", "elman"),
+    "transforms": False,
+}
+OF_JAX = {"backends": ("jax",), "dtypes": ("float32",), "recurrences": ("lstm",)}
+OF_STOCK = {"backends": ("tensorflow", "jax"), "recurrences": ("lstm", "gru")}
+TORCH_FUSED = fused(**OF_TORCH, dtypes=FLOAT, rule_kinds=("none", "linear"), reasons=unfiltered)
+JAX_FUSED = fused(
     **OF_JAX,
-    rule_kinds=LINEAR_OR_SCALED,
-    learned_rules="constant",
-    reasons=lambda call: [*overflowing(call), *old_jax(call)],
-)
-STOCK_DRIVEN = Kernel(
-    "drive",
-    "fused:run_on_drive",
-    DRIVEN,
-    backends=("tensorflow", "jax"),
     devices=("gpu",),
-    dtypes=("float32", "float16", "bfloat16"),
-    recurrences=("lstm", "gru"),
-    rule_kinds=LINEAR_OR_SCALED,
-    learned_rules="constant",
-    fused=True,
-    reasons=unbuilt,
+    rule_kinds=("none", "linear"),
+    reasons=lambda call: [*unfiltered(call), *old_jax(call)],
 )
+STOCK_FUSED = fused(
+    **OF_STOCK,
+    devices=("gpu",),
+    dtypes=("float32",),
+    rule_kinds=("linear",),
+    reasons=lambda call: [*unfiltered(call), *reordered(call)],
+)
+TORCH_DRIVEN = driven(**OF_TORCH, reasons=overflowing)
+JAX_DRIVEN = driven(**OF_JAX, reasons=lambda call: [*overflowing(call), *old_jax(call)])
+STOCK_DRIVEN = driven(**OF_STOCK, dtypes=("float32", "float16", "bfloat16"), reasons=unbuilt)
 FILTERING_STEPS = Kernel(
     "filter",
     "filtered:run_filtering_steps",
     "the rule filters the input in a loop over steps",
-    rule_kinds=LINEAR,
+    rule_kinds=("linear",),
     in_steps=True,
     reasons=unfiltered,
 )

@@ -57,16 +57,6 @@ class Buffers(Structure):
     ]
 
 
-class Attributes(Structure):
-    _fields_ = [
-        *HEAD,
-        ("size", c_int64),
-        ("types", c_void_p),
-        ("names", c_void_p),
-        ("values", c_void_p),
-    ]
-
-
 class ErrorArguments(Structure):
     _fields_ = [*HEAD, ("message", c_char_p), ("code", c_int)]
 
@@ -88,7 +78,7 @@ class CallFrame(Structure):
         ("stage", c_int),
         ("arguments", Buffers),
         ("results", Buffers),
-        ("attributes", Attributes),
+        ("attributes", c_int64 * 6),  # a structure that is not read
         ("future", c_void_p),
     ]
 

@@ -11,7 +11,7 @@ class Shape(NamedTuple):
     memories: how many states the cell has beside h.
     inner: the width of the drive of a nested memory, or 0.
     kept: the width of `Kept.gates`.
-    every: before so many steps v and m of a scaled rule are kept.
+    every: v and m of a scaled rule are kept once in so many steps.
     outputs: of how many steps h is kept: of all, or of 1, the last.
     driven: bool, whether x is u itself, padded gate by gate. Then W does nothing.
     drops: bool, whether dropout acts on h. Then U is packed gate by gate.
@@ -71,7 +71,7 @@ class States(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the way back needs, see above.
+    """What the way back needs, drawn in `drive`.
 
     h: `(batch, outputs, units)`, c: `(time + 1, batch, memories * padded)`, the first is given,
     gates: `(time, batch, kept)`, v and m: `(chunks, batch, wide)`.

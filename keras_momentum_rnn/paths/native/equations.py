@@ -20,7 +20,6 @@ from keras_momentum_rnn.paths.native.simd import (
     TWO,
     WIDTH,
     ZERO,
-    absolute,
     add_to,
     clip,
     copy,
@@ -288,7 +287,8 @@ def modrelu_row(z, i, b, kept, at, h, k, padded):
     """h' = sign(z) max(|z| + b, 0)."""
     for n in range(0, padded, WIDTH):
         moved = load(z, i + n)
-        size = clip(absolute(moved) + load(b, n), splat(ZERO), splat(INFINITY))
+        size = signed(moved, moved)  # |z|
+        size = clip(size + load(b, n), splat(ZERO), splat(INFINITY))
         state = signed(size, moved)
         store(kept, at + n, state)
         store(h, k + n, state)

@@ -13,7 +13,7 @@ from jax.interpreters import ad, batching, mlir
 from keras_momentum_rnn.paths import xla_ffi
 from keras_momentum_rnn.paths.native import kernel, runtime
 
-# Of the names by which XLA knows the functions.
+# The names by which XLA knows the functions begin with it.
 PREFIX = "keras_momentum_rnn.native"
 
 

@@ -253,9 +253,28 @@ class Schedule:
         ]
 
 
-def is_drive(W):
-    """Return whether x is the drive already: then W has no rows."""
-    return len(W) == 0
+def prepared(equation, x, weights, mask, reads_x=True):
+    """Return what both ways begin with: how samples and sizes are arranged, and `Inputs`.
+
+    Where W has no rows, x is the drive already.
+
+    Returns:
+        The `Schedule`, the `Equation` in its order, `Shape`, the padded matrices and biases,
+        and `Inputs`.
+    """
+    batch, time, features = x.shape
+    units, driven = weights[2].shape[0], len(weights[0]) == 0
+    schedule = Schedule.of_mask(mask, batch, time)
+    equation = equation.sorted(schedule)
+    shape = equation.shape(batch, time, features, units, driven)
+    if driven:
+        x = by_gate(x, units) if reads_x else x[:0]
+    matrices, biases = padded_weights(weights, equation, shape)
+    inputs = Inputs(
+        flat(x), packed_weights(matrices, biases, equation), equation.numbers(time),
+        schedule.active, schedule.order, padded_dropout(equation, units),
+    )  # fmt: skip
+    return schedule, equation, shape, matrices, biases, inputs
 
 
 def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
@@ -277,42 +296,26 @@ def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
     Returns:
         The list of the final states, and `Kept`, whose h are the outputs.
     """
-    batch, time, features = x.shape
-    units, driven = weights[2].shape[0], is_drive(weights[0])
-    schedule = Schedule.of_mask(mask, batch, time)
-    equation = equation.sorted(schedule)
-    shape = equation.shape(batch, time, features, units, driven)
-    numbers = equation.numbers(time)
-    if driven and shape.padded != units:
-        x = by_gate(x, units)
+    schedule, equation, shape, _, _, inputs = prepared(equation, x, weights, mask)
     if kept is None:
-        outputs, *shapes = equation.kept_shapes(batch, time, units, keeps)
+        outputs, *shapes = equation.kept_shapes(*x.shape[:2], shape.units, keeps)
         kept = [np.empty(outputs, np.float32), *map(workspace, shapes)]
     kept = Kept(*kept)
     shape = shape._replace(outputs=kept.h.shape[1])
     padded = padded_states(list(map(schedule.sorted, states)), equation, shape)
     if shape.memories:
         kept.c[0] = padded.c
-    weights = packed_weights(*padded_weights(weights, equation, shape), equation)
-    inputs = Inputs(
-        flat(x),
-        weights,
-        numbers,
-        schedule.active,
-        schedule.order,
-        padded_dropout(equation, units),
-    )
     loops = equation.recurrence.loops
     flat_states, flat_kept = States(*map(flat, padded)), Kept(*(a.reshape(-1) for a in kept))
 
     def run(samples):
-        for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
+        for counts, first, rows in schedule.groups(samples, SAMPLES[inputs.numbers.kind]):
             room = loops.new_room(shape, rows)
             arrays = inputs, flat_states, flat_kept, room, counts
             loops.forward(arrays, keeps, shape, first, rows)
 
-    if batch:
-        run_all(run, shares(batch))
+    if shape.batch:
+        run_all(run, shares(shape.batch))
     if shape.memories:
         # A copy: what a caller does to his state must not reach what is kept.
         padded = padded._replace(c=kept.c[-1].copy())
@@ -346,17 +349,13 @@ def backward(
     Returns:
         The gradient of x or None, the list of those of the weights, and that of the states.
     """
-    batch, time, features = x.shape
-    units, driven = weights[2].shape[0], is_drive(weights[0])
-    schedule = Schedule.of_mask(mask, batch, time)
-    equation = equation.sorted(schedule)
-    shape = equation.shape(batch, time, features, units, driven)
-    numbers, result = equation.numbers(time), dx
-    if driven:
-        # Only a scaled rule is computed again.
-        x = by_gate(x, units) if numbers.kind == SCALED else x[:0]
+    # Only a scaled rule is computed again.
+    schedule, equation, shape, matrices, biases, inputs = prepared(
+        equation, x, weights, mask, reads_x=equation.kind == "scaled"
+    )
+    batch, time, units, kind, result = *x.shape[:2], shape.units, inputs.numbers.kind, dx
+    if shape.driven:
         dx = np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)
-    matrices, biases = padded_weights(weights, equation, shape)
     transposed = tuple(
         packed_parts(padded_columns(m.T, padded_width(len(m))), parts, axis=0)
         for m, parts in zip(matrices, parts_of(matrices, equation))
@@ -365,12 +364,7 @@ def backward(
     d_states = padded_states(list(map(schedule.sorted, given)), equation, shape)
     if dx is None:
         dx = np.empty(x.shape if wants_dx else 0, np.float32)
-    packed_matrices = packed_weights(matrices, biases, equation)
-    inputs = Inputs(
-        flat(x), packed_matrices, numbers, schedule.active, schedule.order,
-        padded_dropout(equation, units),
-    )  # fmt: skip
-    h_first = flat(padded_columns(schedule.sorted(states[0]), shape.padded))
+    h_first = flat(by_gate(schedule.sorted(states[0]), units))
     saved = Saved(h_first, Kept(*map(flat, kept)), transposed)
     sizes = [array.size for pair in zip(matrices, biases) for array in pair]
     loops = equation.recurrence.loops
@@ -385,9 +379,9 @@ def backward(
             wants_x=wants_dx,
             weights=sums,
         )
-        for counts, first, rows in schedule.groups(samples, SAMPLES[numbers.kind]):
+        for counts, first, rows in schedule.groups(samples, SAMPLES[kind]):
             ring = max(1, min(time, -(-RING_ROWS // rows)))
-            scratch = loops.new_scratch(shape, rows, ring, numbers.kind)
+            scratch = loops.new_scratch(shape, rows, ring, kind)
             arrays = inputs, saved, gradients, scratch, counts
             loops.backward(arrays, shape, first, rows, ring)
         return sums
@@ -398,7 +392,7 @@ def backward(
     d_weights = gradients_of_weights(sums, equation, matrices, units)
     d_states = own_shapes(d_states, equation, len(states), shape)
     d_states = list(map(schedule.as_given, d_states))
-    if driven and wants_dx:
+    if shape.driven and wants_dx:
         dx = from_gates(dx, units)
         if result is not None:
             result[...] = dx

@@ -83,7 +83,7 @@ def compiles(recurrence="lstm"):
             module, folder = loops.__name__.rpartition(".")[2], loops.backward.stats.cache_path
             with only_process(folder, module):
                 # Of the two functions of a module the second is compiled last.
-                if folder is None or not any(Path(folder).glob(f"{module}.backward-*.nbc")):
+                if not any(Path(folder).glob(f"{module}.backward-*.nbc")):
                     say_what_takes_time()
                 try_out(recurrence)
     except Exception as error:
@@ -103,12 +103,9 @@ def only_process(folder, module):
     """Let one process at a time compile or read a module; stale code is removed before.
 
     Args:
-        folder: where Numba keeps the code, or None if it does not keep it.
+        folder: where Numba keeps the code.
         module: name of the module of the loops, whose functions alone Numba keeps.
     """
-    if folder is None:
-        yield
-        return
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / f"{module}.lock"):

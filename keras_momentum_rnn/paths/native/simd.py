@@ -150,37 +150,26 @@ def of_two(instruction, flags=FLAGS):
 
 def llvm_function(builder, name, count):
     function_type = ir.FunctionType(FLOATS, [FLOATS] * count)
-    return cgutils.get_or_insert_function(builder.module, function_type, name)
+    return cgutils.get_or_insert_function(
+        builder.module, function_type, f"llvm.{name}.v{WIDTH}f32"
+    )
 
 
-def by_llvm(name, count):
-    """Return an intrinsic of so many vectors, by a function of LLVM."""
+@intrinsic
+def multiply_add(typing_context, a, b, c):
+    """Return a b + c."""
 
     def code(context, builder, signature, arguments):
-        function = llvm_function(builder, name, count)
+        function = llvm_function(builder, "fma", 3)
         return builder.call(function, arguments, fastmath=FLAGS)
 
-    if count == 1:
-
-        @intrinsic
-        def operation(typing_context, a):
-            return vector(vector), code
-
-    else:
-
-        @intrinsic
-        def operation(typing_context, a, b, c):
-            return vector(vector, vector, vector), code
-
-    return operation
+    return vector(vector, vector, vector), code
 
 
 add, subtract = of_two("fadd"), of_two("fsub")
 multiply, divide = of_two("fmul"), of_two("fdiv")
 # It stays where it stands in a product of several.
 ordered_product = of_two("fmul", flags=())
-multiply_add = by_llvm(f"llvm.fma.v{WIDTH}f32", 3)
-absolute = by_llvm(f"llvm.fabs.v{WIDTH}f32", 1)
 
 
 @intrinsic
@@ -192,7 +181,7 @@ def inverse_root(typing_context, x):
 
     def code(context, builder, signature, arguments):
         (x,) = arguments
-        root = llvm_function(builder, f"llvm.sqrt.v{WIDTH}f32", 1)
+        root = llvm_function(builder, "sqrt", 1)
         root = builder.call(root, arguments, fastmath=FLAGS)
         one = spread(builder, ir.Constant(ir.FloatType(), 1))
         inverse = builder.fdiv(one, root, flags=FLAGS)
@@ -397,7 +386,7 @@ def tile_of(builder, rows, vectors, out, left, right, inner):
     for total, pointer in zip(chain(*sums), chain(*outs)):
         builder.store(loaded(builder, pointer), total)
     lefts = [along(left, left_row, r) for r in range(rows)]
-    fma = llvm_function(builder, f"llvm.fma.v{WIDTH}f32", 3)
+    fma = llvm_function(builder, "fma", 3)
     with cgutils.for_range(builder, inner) as loop:
         base = builder.gep(right, [builder.mul(loop.index, right_row)], inbounds=True)
         step = builder.mul(loop.index, left_column)
