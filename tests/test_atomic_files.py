@@ -37,7 +37,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(error, tmp_path):
     """Also where a library gives its error no number."""
     path = tmp_path / "file"
     path.write_text("before")
-    with pytest.raises(OSError, match="not written .* as it was .*: No space"), replaced(path):
+    with pytest.raises(OSError, match=r"not written .* as it was .*: No space"), replaced(path):
         raise OSError(*error)
     assert path.read_text() == "before" and len([*tmp_path.iterdir()]) == 1
 
