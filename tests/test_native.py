@@ -68,6 +68,27 @@ def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
     compare(layers, shape, MASKS["window"](*shape[:2]), tolerance)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_arrays_may_lie_in_any_order(name, monkeypatch):
+    """As gradients do on PyTorch. Of 16 units none is copied to be padded."""
+    forward, backward = kernel.forward, kernel.backward
+
+    def turned(*arrays):
+        return keras.tree.map_structure(lambda a: None if a is None else a.copy("F"), arrays)
+
+    def turned_forward(equation, x, weights, states, *others, **options):
+        return forward(equation, *turned(x, weights, states), *others, **options)
+
+    def turned_backward(equation, x, weights, states, mask, kept, d, d_finals, **options):
+        given = turned(x, weights, states)
+        return backward(equation, *given, mask, kept, *turned(d, d_finals), **options)
+
+    monkeypatch.setattr(kernel, "forward", turned_forward)
+    monkeypatch.setattr(kernel, "backward", turned_backward)
+    layers = pair_of(name, (3, 9, 5), units=16)
+    compare(layers, (3, 9, 5), tolerance=1e-4 if layers[0].cell.rule.scaled else 1e-5)
+
+
 def test_the_way_back_is_that_of_plain_numpy():
     """Over several chunks of a scaled rule, several rings, and units that fill no vector."""
     rng, units, gates = np.random.default_rng(0), 130, 4 * 130

@@ -14,12 +14,12 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native import runtime
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
+if BACKEND == "torch":
+    import torch
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
 def test_a_state_that_is_changed_does_not_reach_the_gradient():
-    import torch
-
     gradients = []
     for changes in (False, True):
         layer = pair(kmr.MomentumLSTM, (3, 9, 5), units=16)[0]
@@ -35,7 +35,6 @@ def test_a_state_that_is_changed_does_not_reach_the_gradient():
 
 @pytest.mark.skipif(BACKEND != "torch", reason="a checkpoint of PyTorch")
 def test_a_checkpoint_computes_the_same_gradients():
-    import torch
     from torch.utils.checkpoint import checkpoint
 
     layer = pair(kmr.AdamLSTM, (3, 9, 5), units=16)[0]
@@ -49,8 +48,6 @@ def test_a_checkpoint_computes_the_same_gradients():
 @pytest.mark.parametrize("units", [4, 16])
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamGRU", "NestedLSTM"])
 def test_outputs_and_states_share_no_memory(name, units):
-    import torch
-
     for options in ({}, {"return_sequences": False}):
         layer = pair_of(name, (3, 9, 5), units, **options)[0]
         with torch.no_grad():
@@ -64,17 +61,56 @@ def test_outputs_and_states_share_no_memory(name, units):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="modules are PyTorch's")
 @pytest.mark.parametrize("name", ["LSTM", "AdamLSTM", "MomentumGRU"])
-def test_modules_of_bfloat16_and_tensors_without_values(name):
-    import torch
-
+@pytest.mark.parametrize(
+    "dtype, tolerance", [("bfloat16", 2e-2), ("half", 2e-3), ("double", 1e-7)]
+)
+def test_modules_of_another_dtype_and_tensors_without_values(name, dtype, tolerance):
     x = torch.tensor(normal(np.random.default_rng(0), 3, 9, 5))
-    model = keras.Sequential([keras.Input((9, 5)), getattr(kmr, name)(4)])
+    # Of 16 units no weight is copied to be padded.
+    model = keras.Sequential([keras.Input((9, 5)), getattr(kmr, name)(16)])
     expected = array(model(x))
-    assert model(x.to("meta")).shape == (3, 4)
-    model.bfloat16()
-    assert_close(array(model(x)), expected, 2e-2)
+    assert model(x.to("meta")).shape == (3, 16)
+    getattr(model, dtype)()
+    assert_close(array(model(x)), expected, tolerance)
     model(x, training=True).sum().backward()
-    assert {p.grad.dtype for p in model.parameters() if p.requires_grad} == {torch.bfloat16}
+    given = {p.grad.dtype for p in model.parameters() if p.requires_grad}
+    assert given == {getattr(torch, dtype)}
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch's tensors can be changed")
+def test_a_mask_that_is_changed_does_not_reach_the_gradient():
+    gradients = []
+    for changes in (False, True):
+        layer = pair(kmr.LSTM, (3, 9, 5), units=16)[0]
+        mask = torch.from_numpy(MASKS["window"](3, 9))
+        outputs = layer(normal(np.random.default_rng(0), 3, 9, 5), mask=mask)[0]
+        if changes:
+            mask.logical_not_()
+        outputs.sum().backward()
+        gradients.append(array(layer.cell.kernel.value.grad))
+    assert np.array_equal(*gradients)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has gradients in slices")
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_gradient_that_comes_in_slices(traced, training):
+    import tensorflow as tf
+
+    layers = pair(kmr.LSTM, (4, 9, 5), units=16)
+    x = tf.constant(normal(np.random.default_rng(0), 4, 9, 5))
+
+    def gradient(layer):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = layer(x, training=training)[0]
+            loss = tf.reduce_sum(tf.gather(outputs, [0, 2, 2, 1]) ** 2)
+        return tape.gradient(loss, x)
+
+    native, steps = (tf.function(lambda one=one: gradient(one)) for one in layers)
+    if not traced:
+        native, steps = (lambda one=one: gradient(one) for one in layers)
+    assert_close(array(native()), array(steps()), 1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="graphs of TensorFlow")

@@ -49,14 +49,14 @@ def from_gates(array, units):
 
 
 def padded_states(states, equation, shape):
-    """Return copies of the states as `States`; of what there is not, zeros."""
+    """Return copies of the states, in rows, as `States`; of what there is not, zeros."""
     own = equation.recurrence.own_states
     h, *memories = states[:own]
     given = dict(zip(equation.slot_names(len(states)), states[own:]))
     none = np.zeros((shape.batch, shape.wide), np.float32)
     c = by_gate(np.concatenate(memories, 1), shape.units) if memories else none
     slots = (by_gate(given[n], shape.units) if n in given else none for n in "vm")
-    return States(by_gate(h, shape.units).copy(), c, *(slot.copy() for slot in slots))
+    return States(*(state.copy() for state in (by_gate(h, shape.units), c, *slots)))
 
 
 def own_shapes(padded, equation, count, shape):

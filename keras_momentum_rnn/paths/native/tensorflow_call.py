@@ -106,7 +106,7 @@ class Cell:
             found = self.gradients_of_steps(sources)
             return found, lambda *d_gradients: self.second_gradients(sources, d_gradients)
 
-        return self.with_shapes(results), lambda *d: differentiate(*inputs, *d)
+        return self.with_shapes(results), lambda *d: differentiate(*inputs, *dense(d))
 
     def train(self, *inputs):
         """Return the results, and their gradient."""
@@ -114,7 +114,7 @@ class Cell:
         found = call(self.forward_arrays, count + KEPT - 1, *arrays, *inputs)
         results, kept = self.with_shapes(found[:count]), found[count:]
         differentiate = tf.custom_gradient(self.differentiate)
-        return results, lambda *d: differentiate(*inputs, results[0], *kept, *d)
+        return results, lambda *d: differentiate(*inputs, results[0], *kept, *dense(d))
 
     def differentiate(self, *arrays):
         """Return the gradients of inputs, and their own, which are those of the steps."""
@@ -130,6 +130,11 @@ class Cell:
             return [*wanted[: self.count], *nothing, *wanted[self.count :]]
 
         return d_inputs, backward
+
+
+def dense(d_results):
+    """Return gradients as tensors: that of `tf.gather` comes as slices."""
+    return map(tf.convert_to_tensor, d_results)
 
 
 def gradients(function, inputs, d_results):

@@ -39,9 +39,8 @@ def run_cell(problem, x, weights, states):
 def array(tensor):
     if not torch.is_tensor(tensor):
         return tensor
-    tensor = tensor.detach().resolve_neg()
-    # NumPy has no bfloat16, which `module.bfloat16()` makes of weights.
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    # `module.double()` and the like give weights another dtype than the layer computes in.
+    return (tensor.float() if tensor.is_floating_point() else tensor).numpy(force=True)
 
 
 def on_arrays(problem, inputs):
@@ -55,7 +54,9 @@ class NativeCell(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, problem, *inputs):
-        ctx.equation, *_, ctx.mask = arrays = on_arrays(problem, inputs)
+        ctx.equation, *_, mask = arrays = on_arrays(problem, inputs)
+        # A copy: the way back must see what it was, whatever the caller does to it.
+        ctx.mask = None if mask is None else mask.copy()
         results = finals, kept = kernel.forward(*arrays)
         ctx.problem = problem
         finals, kept = ([torch.from_numpy(a) for a in arrays] for arrays in results)
