@@ -43,6 +43,7 @@ test_against_keras.py
 test_arguments.py  compiled
     quick     messages_name_the_layer_and_the_shapes_of_its_user[AdamLSTM]
     quick     extreme_step_sizes_are_computed_as_they_are[1e-30-AdamLSTM]
+    torch     the_momentum_of_equation_14_is_below_1
     torch     every_argument_is_in_the_config[*-SRLSTM]
     torch     every_argument_is_in_the_config[*-AdamGRU-reset-before]
     torch     every_argument_is_in_the_config[*-MCRM-momentum]

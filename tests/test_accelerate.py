@@ -27,6 +27,7 @@ from keras import layers, ops
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.convert import accelerate, from_keras, to_keras
 from keras_momentum_rnn.layers.plain import PlainLayer
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 
 def plain(layer):
@@ -240,11 +241,22 @@ def with_a_nameless_metric():
     return model
 
 
+def with_weights_in_another_order():
+    """As in `test_variables_that_come_in_another_order`."""
+    inputs = keras.Input((TIME, WIDTH))
+    model = keras.Model(inputs, layers.LSTM(UNITS)(layers.Dense(8)(inputs)))
+    model.quantize("float8")
+    model.compile("adam", "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
 ERRORS = {
     "nothing": (lambda: layers.Dense(2), "no keras.layers.LSTM, GRU, SimpleRNN"),
     "again": (lambda: accelerate(layers.LSTM(2)), "no keras.layers.LSTM, GRU, SimpleRNN"),
     "subclassed": (lambda: Subclassed(name="mine"), "'mine'.*class of its own, Subclassed"),
     "frozen": (frozen_after_training, "made for other variables.*Compile the model again"),
+    "reordered": (with_weights_in_another_order, "made for other variables"),
     "metric": (with_a_nameless_metric, "custom_object_scope.*huge"),
 }
 
@@ -275,12 +287,14 @@ class Reader(layers.Layer):
         return self.memories[0](x)
 
 
-def test_the_report_names_what_was_replaced_and_what_not(capsys):
+def test_the_report_names_what_was_replaced_and_what_not(capsys, monkeypatch):
+    monkeypatch.setenv(SWITCH, "0")  # so that a dropout of h changes the path
     many = {"return_sequences": True}
+    drops = {"recurrent_dropout": 0.2, **many}
     model = keras.Sequential(
         [
             keras.Input((TIME, WIDTH)),
-            layers.Bidirectional(layers.LSTM(UNITS, **many), name="both"),
+            layers.Bidirectional(layers.LSTM(UNITS, **drops), name="both"),
             layers.GRU(UNITS, reset_after=False, name="slow", **many),
             MyLSTM(UNITS, name="mine", **many),
             layers.RNN(layers.LSTMCell(UNITS), name="loop", **many),

@@ -121,11 +121,21 @@ def test_numbers_that_a_float32_cannot_hold_are_refused(layer, numbers):
         layer(4, **numbers)
 
 
-@pytest.mark.parametrize("layer", [kmr.AdamLSTM, kmr.RMSPropRNN], ids=lambda c: c.__name__)
+def test_the_momentum_of_equation_14_is_below_1():
+    """The share of the input, 1 - momentum, would be 0 or negative."""
+    with pytest.raises(ValueError, match=r"`momentum` must be.*Received: momentum=1"):
+        kmr.AdamLSTM(4, momentum=1, relaxed=False)
+
+
+@pytest.mark.parametrize(
+    "layer, numbers",
+    [(kmr.AdamLSTM, {}), (kmr.RMSPropRNN, {}), (kmr.AdamGRU, {"relaxed": False})],
+    ids=["AdamLSTM", "RMSPropRNN", "AdamGRU-equation14"],
+)
 @pytest.mark.parametrize("step_size", [1e-30, 1e30])
-def test_extreme_step_sizes_are_computed_as_they_are(layer, step_size):
+def test_extreme_step_sizes_are_computed_as_they_are(layer, numbers, step_size):
     """The squares in the gradient of the native kernel would leave float32."""
-    layer = layer(4, step_size=step_size, return_state=True)
+    layer = layer(4, step_size=step_size, return_state=True, **numbers)
     x = np.ones((1, 3, 2), "float32")
     _, *states = layer(x)
     assert all(np.isfinite(keras.ops.convert_to_numpy(s)).all() for s in states)

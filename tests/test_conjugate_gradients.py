@@ -166,3 +166,10 @@ def test_line_search_shrinks_what_is_not_finite():
     assert float(rate) == pytest.approx(0.8**4)
     never = cg.line_search(objective, tensor(0.1), tensor(-0.1), tensor(np.nan), tensor(-1.0))
     assert float(never) == 0
+
+
+def test_line_search_takes_no_step_uphill():
+    rate = cg.line_search(
+        lambda rate: 0.005 * rate, tensor(1.0), tensor(0.005), tensor(0.0), tensor(1.0)
+    )
+    assert float(rate) == 0

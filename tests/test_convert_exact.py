@@ -55,6 +55,9 @@ def test_exact_copies_predict_the_same(name, form):
         warnings.simplefilter("error", UserWarning)
         plain = to_keras(model, exact=True)
     only_of_keras(plain)
+    # Those of the filter are fixed, and two biases are one.
+    joined = getattr(layer, "use_recurrent_bias", False)
+    assert len(plain.trainable_weights) == len(model.trainable_weights) - joined
     assert_close(array(plain(x)), array(model(x)), tolerance=1e-5)
     longer = normal(np.random.default_rng(2), 2, 70, FEATURES)
     assert_close(array(plain(longer)), array(model(longer)), tolerance=1e-5)

@@ -163,6 +163,22 @@ def test_gradients_of_each_sample_and_forward_mode(case):
 
 @pytest.mark.transforms
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+def test_forward_mode_by_the_weights_alone():
+    import torch
+    from torch.autograd import forward_ad
+
+    layer = pair(next(case for case in ROWS if case.id == "AdamLSTM"))[0]
+    x, *weights = arguments(layer)
+    loss, weights = function_of(layer), [w.detach().requires_grad_() for w in weights]
+    expected = sum(g.sum() for g in torch.autograd.grad(loss(x, *weights), weights))
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(w.detach(), torch.ones_like(w)) for w in weights]
+        slope = forward_ad.unpack_dual(loss(x, *duals)).tangent
+    assert_close(array(slope), array(expected), 1e-4)
+
+
+@pytest.mark.transforms
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 @pytest.mark.parametrize("case", [case for case in ROWS if case.id != "SRLSTM-released"])
 def test_gradients_of_many_results_at_once(case):
     """A vectorized Jacobian: the call is plain, and `vmap` acts on its gradient alone."""
@@ -193,6 +209,9 @@ def test_second_derivatives_keep_the_dropout_masks(case):
     fast, step = (gradient_penalty(layer, None, training=True) for layer in layers)
     for one, other in zip(fast, step):
         assert_close(array(one), array(other), 1e-3)
+    x = arguments(layers[0])[0]
+    one, other = (array(layer(x)) for layer in layers)
+    assert_close(one, other, 1e-5)
 
 
 @pytest.mark.second_derivatives

@@ -92,6 +92,10 @@ def test_masked_steps_have_no_h(name):
     short = model_of(LAYERS[name](), time=TIME - 2)
     short.set_weights(model.get_weights())
     assert_close(norms[2:], gradient_norms(short, x[:, 2:], y, short.layers[0]))
+    x[:, -1] = 0  # where the output is zero, whatever h was
+    layer = LAYERS[name](zero_output_for_mask=True)
+    model = model_of(layer, keras.layers.Masking(0.0))
+    np.testing.assert_array_equal(gradient_norms(model, x, y, layer), 0)
 
 
 def test_unrolled_steps_have_the_norms_of_a_loop():

@@ -285,10 +285,12 @@ def test_time_scales_are_those_that_were_learned():
 
 @pytest.mark.parametrize(("per", "shape"), [("scalar", (1, 1)), ("gate", (4, 1))])
 def test_time_scales_that_are_shared(per, shape):
-    rule = rules.LearnedMomentum(0.9, 0.5, per=per, tied=True)
+    rule = rules.LearnedMomentum(1 - 1e-6, 0.5, per=per, tied=True)
     maps = diagnostics.time_scales(built(learned("LSTM", rule=rule)))
     assert {a.shape for a in maps.values()} == {shape}
     np.testing.assert_allclose(maps["step_size"], 0.5, rtol=1e-5)
+    # As many digits as the logit, which 1 - momentum has not.
+    np.testing.assert_allclose(maps["time_scale"], 1e6, rtol=1e-5)
 
 
 def built(layer):

@@ -66,6 +66,21 @@ def test_plan_gives_its_reason(options, call, path, reason):
 
 
 @pytest.mark.parametrize("device", ["cpu"], indirect=True)
+def test_a_cell_of_one_implementation_has_one_dropout_mask(device):
+    plan = kmr.MomentumRNN(4, dropout=0.5).plan(training=True, features=3)
+    assert plan.path in ("fused", "filter")
+
+
+@pytest.mark.parametrize("device", ["native"], indirect=True)
+def test_a_recurrent_dropout_that_is_set_later_is_planned_anew(device):
+    layer = kmr.MCRM(4)
+    assert layer.plan(training=True, features=3).path == "native"
+    layer.cell.recurrent_dropout = 0.5
+    plan = layer.plan(training=True, features=3)
+    assert plan.path == "step" and "recurrent dropout acts on h" in plan.reason
+
+
+@pytest.mark.parametrize("device", ["cpu"], indirect=True)
 def test_a_dropout_that_is_set_later_is_planned_anew(device):
     layer = kmr.MomentumLSTM(4, implementation=1)
     assert layer.plan(training=True, features=3).path in ("fused", "filter")
@@ -267,7 +282,6 @@ def test_every_call_has_one_plan_that_serves_it(call):
 
 
 def test_plans_of_layers_without_a_kernel():
-    gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
     for layer, path in (
         (kmr.AdamRNN(4, activation="relu"), "step"),
         (kmr.SRLSTM(4, formulation="released"), "step"),
@@ -277,19 +291,27 @@ def test_plans_of_layers_without_a_kernel():
         (kmr.MomentumDTRIV(4), "filter"),
         (kmr.MCRM(4), "step"),
         (kmr.NestedLSTM(4), "step"),
-        (kmr.MCRM(4, memory=gru(4, use_bias=False)), "step"),
-        (kmr.MCRM(4, memory=gru(4, reset_after=False)), "step"),
-        (kmr.MCRM(4, memory=gru(4, activation="relu")), "step"),
-        (kmr.MCRM(4, memory=lstm(4, recurrent_activation="hard_sigmoid")), "step"),
-        (kmr.MCRM(4, memory=lstm(4, dropout=0.1)), "step"),
-        (kmr.MCRM(4, memory=gru(4, recurrent_dropout=0.1)), "step"),
-        (kmr.MCRM(4, memory=gru(4, dtype="float64")), "step"),
-        (kmr.MCRM(4, memory=kmr.cells.MomentumLSTMCell(4)), "step"),
-        (kmr.MCRM(4, memory=keras.layers.SimpleRNNCell(4)), "step"),
+        (kmr.MCRM(4, memory=keras.layers.GRUCell(4, use_bias=False)), "step"),
     ):
         plan = layer.plan(features=3)
         assert plan.path == path
         assert plan.reason
+
+
+def test_memories_that_no_kernel_knows():
+    gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
+    for memory in (
+        gru(4, reset_after=False),
+        gru(4, activation="relu"),
+        lstm(4, recurrent_activation="hard_sigmoid"),
+        lstm(4, dropout=0.1),
+        gru(4, recurrent_dropout=0.1),
+        gru(4, dtype="float64"),
+        kmr.cells.MomentumLSTMCell(4),
+        keras.layers.SimpleRNNCell(4),
+    ):
+        plan = kmr.MCRM(4, memory=memory).plan(features=3)
+        assert plan.path == "step" and "MCRMCell has no native kernel" in plan.reason
 
 
 @pytest.mark.parametrize("device", ["cpu"], indirect=True)

@@ -13,11 +13,15 @@ X = normal(np.random.default_rng(0), BATCH, TIME, FEATURES)
 
 
 @pytest.mark.parametrize(
-    "layer_class, memory_class, rate",
-    [(kmr.MCRM, keras.layers.GRUCell, 0.0), (kmr.NestedLSTM, keras.layers.LSTMCell, 0.2)],
+    "layer_class, memory_class, rate, of_input",
+    [
+        (kmr.MCRM, keras.layers.GRUCell, 0.0, 0.3),
+        (kmr.MCRM, keras.layers.GRUCell, 0.0, 0.0),
+        (kmr.NestedLSTM, keras.layers.LSTMCell, 0.2, 0.3),
+    ],
 )
-def test_a_memory_with_dropout_trains(layer_class, memory_class, rate):
-    memory = memory_class(UNITS, dropout=0.3, recurrent_dropout=0.3, seed=5)
+def test_a_memory_with_dropout_trains(layer_class, memory_class, rate, of_input):
+    memory = memory_class(UNITS, dropout=of_input, recurrent_dropout=0.3, seed=5)
     layer = layer_class(UNITS, memory=memory, dropout=rate, recurrent_dropout=rate, seed=6)
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
     model.compile(keras.optimizers.SGD(0.1), "mse")

@@ -119,6 +119,19 @@ def test_rules_serialise(rule):
     assert config["registered_name"] == f"keras_momentum_rnn>{type(rule).__name__}"
 
 
+def test_a_counter_restarts_at_every_multiple_of_its_period():
+    """On JAX compiled, where the quotient of a multiple may be rounded down."""
+    t = np.arange(1000, dtype="float32")
+    for period in (41, 47, 123):
+        advance = rules.ScheduledRestart(period).advance_counter
+        if BACKEND == "jax":
+            import jax
+
+            advance = jax.jit(advance)
+        after = array(advance(ops.convert_to_tensor(t)))
+        np.testing.assert_array_equal(after, (t + 1) % period)
+
+
 def test_a_rule_that_keeps_no_argument_is_told_to():
     class Forgetful(Averaging):
         def __init__(self, rate=0.9):

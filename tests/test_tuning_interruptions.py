@@ -323,6 +323,12 @@ def test_data_differ_in_values_type_shape_and_place():
         assert flat(same) == flat(x)
 
 
+def test_settings_differ_in_type_and_nan_is_itself():
+    assert differences({"patience": float("nan")}, {"patience": float("nan")}) == []
+    for one, other in ((True, 1), (1, 1.0)):
+        assert len(differences({"shuffle": one}, {"shuffle": other})) == 1
+
+
 def test_names_that_keras_counts_are_compared_without_the_count():
     head = {"name": "dense_7", "activation": "gate_7", "keras_history": ["lstm_7", 0]}
     model = {"layers": [head], "input_layers": ["input_layer_7", 0]}

@@ -301,6 +301,7 @@ def test_a_first_trial_leaves_a_layer_its_defaults(trial, numbers, scope):
         ({"layer": "GRU"}, "`layer` must be in ['LSTM', 'MomentumLSTM', 'AdamLSTM']"),
         ({"layer": "AdamLSTM", "beta": 1.0}, "`beta_logit` must be in"),
         ({"layer": "AdamLSTM", "units": 3}, "`units` must be in [2, 4]"),
+        ({"layer": "AdamLSTM", "units": 2.5}, "`units` must be in [2, 4]"),
     ],
     ids=str,
 )
