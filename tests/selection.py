@@ -234,6 +234,7 @@ test_native_compiling.py  torch
     once      the_tile_of_other_processors
     quick     without_it_everything_is_as_before
 test_native_process.py
+    slow      a_process_ends_while_a_step_runs
     slow      calls_keep_no_memory
 test_needs.py  torch
 test_new_cell.py  compiled

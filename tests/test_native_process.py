@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -44,6 +45,30 @@ def test_a_forked_child_has_threads_of_its_own(monkeypatch):
         os.waitpid(child, 0)
         pytest.fail("the child hangs")
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+IN_FLIGHT = """
+import sys
+import jax
+import jax.numpy as jnp
+import keras_momentum_rnn as kmr
+x = jnp.ones((64, 300, 8))
+layer = kmr.LSTM(128, return_sequences=True)
+layer.build(x.shape)
+fixed = [v.value for v in layer.non_trainable_variables]
+def loss(weights):
+    return (layer.stateless_call(weights, fixed, x, training=True)[0] ** 2).sum()
+step = jax.jit(jax.grad(loss))
+weights = [v.value for v in layer.trainable_variables]
+jax.block_until_ready(step(weights))
+kept = step(weights) if sys.argv[1] == "kept" else step(weights) and None
+"""
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="JAX returns before a step has run")
+@pytest.mark.parametrize("result", ["kept", "dropped"])
+def test_a_process_ends_while_a_step_runs(result):
+    subprocess.run([sys.executable, "-c", IN_FLIGHT, result], check=True, timeout=120)
 
 
 def test_two_models_in_two_threads(monkeypatch):

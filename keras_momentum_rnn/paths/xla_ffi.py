@@ -7,6 +7,8 @@ not ours means another version, and is refused when a function is registered.
 
 import ctypes
 import math
+import threading
+import time
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p
 
 import numpy as np
@@ -85,6 +87,10 @@ class CallFrame(Structure):
 
 Handler = ctypes.CFUNCTYPE(c_void_p, POINTER(CallFrame))
 
+# The threads of XLA that are in a handler now, and when one last was.
+RUNNING = set()
+LAST = [0.0]
+
 
 def handler(function):
     """Return the C function that calls `function(*arguments, *results)` with arrays.
@@ -94,7 +100,8 @@ def handler(function):
 
     @Handler
     def handle(frame):
-        frame = frame.contents
+        frame, thread = frame.contents, threading.get_ident()
+        RUNNING.add(thread)
         try:
             if frame.extension_start and frame.extension_start.contents.type == METADATA:
                 describe(frame)
@@ -102,9 +109,19 @@ def handler(function):
                 function(*arrays(frame.arguments), *arrays(frame.results))
         except BaseException as error:  # an interrupt, too, must reach XLA as an error
             return error_of(frame, f"{type(error).__name__}: {error}")
+        finally:
+            RUNNING.discard(thread)
+            LAST[0] = time.monotonic()
         return None
 
     return handle
+
+
+def wait_until_idle(seconds):
+    """Return when no handler has run for so many seconds from now."""
+    LAST[0] = time.monotonic()
+    while RUNNING or time.monotonic() < LAST[0] + seconds:
+        time.sleep(0.01)
 
 
 def describe(frame):
