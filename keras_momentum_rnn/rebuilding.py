@@ -95,9 +95,16 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
     else:
         serialized = keras.saving.serialize_keras_object(layer)
         serialized["config"] |= changes
+        known = {type(layer).__name__: type(layer)}
+        function = layer.function if isinstance(layer, keras.layers.Lambda) else None
+        if function is not None:
+            known[getattr(function, "__name__", "")] = function
         new = keras.saving.deserialize_keras_object(
-            serialized, custom_objects={type(layer).__name__: type(layer)}, safe_mode=False
+            serialized, custom_objects=known, safe_mode=False
         )
+        if function is not None:
+            # One made of its code would have other globals.
+            new.function = function
     return built_like(layer, new)
 
 

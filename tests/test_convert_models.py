@@ -203,8 +203,13 @@ class Nameless(layers.Layer):
         return {"factor": self.factor}
 
 
+def shifted(x, by):
+    return x + by
+
+
 def test_layers_of_the_user_are_copied():
-    last = [Doubled(), layers.Lambda(lambda x: 3 * x), Nameless()]
+    last = [Doubled(), layers.Lambda(lambda x: ops.roll(x, 1)), Nameless()]
+    last += [layers.Lambda(shifted, arguments={"by": 2})]
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS), *last])
     ours = from_keras(randomized(model), MomentumLSTM, **PLAIN)
     assert_same(model, ours, random(BATCH, TIME, WIDTH))

@@ -128,6 +128,11 @@ def test_loops_equal_the_steps(case, monkeypatch):
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
+def test_a_loop_of_no_samples():
+    layer = kmr.AdamLSTM(4, return_sequences=True)
+    assert run(layer, np.zeros((0, TIME, 3), "float32"))[0].shape == (0, TIME, 4)
+
+
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 @pytest.mark.parametrize("trace", ["torchscript", "open graph"])
 def test_loops_for_files_equal_the_steps(trace):
@@ -252,6 +257,19 @@ def test_half_precision_around_the_layer(layer_class, rule, device):
         actual.float().sum().backward()
     # In the loop over steps the products with h are in half precision, too.
     assert_close(array(actual.float()), expected, 3e-2 if device == "native" else 1e-1)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="a context of PyTorch")
+@pytest.mark.parametrize("device", ["cpu"], indirect=True)
+@pytest.mark.parametrize("layer_class", [kmr.LSTM, kmr.MomentumLSTM])
+def test_half_precision_around_a_fused_kernel(layer_class, device):
+    import torch
+
+    layer, x = layer_class(4), torch.ones((2, TIME, 3))
+    expected = array(layer(x))
+    assert layer.plan(training=True).path == "fused"
+    with torch.autocast("cpu", torch.bfloat16):
+        assert_close(array(layer(x, training=True).float()), expected, 1e-6)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2, 6), (0, 5), (2, 5, 1), (10,)])

@@ -316,6 +316,9 @@ def test_function_transforms_and_compilers_of_torch(ours, theirs):
     x = torch.tensor(normal(np.random.default_rng(1), 2, *SHAPE))
     one, other = (torch.func.vmap(layer)(x) for layer in layers)
     assert_close(array(one), array(other), 1e-6)
+    masks = torch.tensor(MASKS["holes"](2 * BATCH, TIME)).reshape(2, BATCH, TIME)
+    for actual, mask in zip(torch.func.vmap(lambda m: layers[0](x[0], mask=m))(masks), masks):
+        assert_close(array(actual), array(layers[1](x[0], mask=mask)), 1e-6)
     assert layers[0].plan(transformed=True).path == "keras"
     compiled = torch.compile(layers[0], backend="eager")
     assert_close(array(compiled(x[0])), array(other[0]), 1e-6)

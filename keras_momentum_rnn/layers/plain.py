@@ -184,12 +184,14 @@ class PlainLayer:
 
     def _plan_for(self, sequence, cell):
         """Return the plan of a call."""
+        x, mask = sequence.x, sequence.mask
+        tensors = [x, *sequence.states, *([] if mask is None else [mask])]
         call = {
-            "mask": sequence.mask is not None,
+            "mask": mask is not None,
             "training": sequence.training,
-            "transformed": transform_is_active([sequence.x, *sequence.states], cell),
-            "exported": traced_for_export(sequence.x, sequence.training),
-            "features": sequence.x.shape[-1],
+            "transformed": transform_is_active(tensors, cell),
+            "exported": traced_for_export(x, sequence.training),
+            "features": x.shape[-1],
         }
         plan = self._plan(cell, **call)
         if plan.path == "native" and not runtime.is_ready(cell.recurrence_name):

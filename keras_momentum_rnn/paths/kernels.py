@@ -53,7 +53,9 @@ def torch_kernel(cell, x, kernel, states, bias):
     first = [s.unsqueeze(0).contiguous() for s in states[:count]]
     weights = torch_weights(cell, kernel, bias, ordered)
     first = tuple(first) if count > 1 else first[0]
-    outputs, final = torch.func.functional_call(module, weights, (x, first))
+    # In half precision, PyTorch's LSTM fails on CPUs that have none.
+    with torch.autocast("cpu", enabled=False):
+        outputs, final = torch.func.functional_call(module, weights, (x, first))
     final = final if count > 1 else [final]
     return outputs, *(s[0] for s in final)
 

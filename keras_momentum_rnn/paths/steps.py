@@ -120,7 +120,7 @@ def _scan(step, xs, states, all_outputs, rematerialise):
     import jax
 
     whole = length - length % CHUNK
-    first = jax.tree.map(lambda x: x[:whole].reshape(-1, CHUNK, *x.shape[1:]), xs)
+    first = jax.tree.map(lambda x: x[:whole].reshape(whole // CHUNK, CHUNK, *x.shape[1:]), xs)
     states, outputs = jax.lax.scan(jax.checkpoint(chunk, prevent_cse=False), states, first)
     outputs = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), outputs)
     if length > whole:
