@@ -269,7 +269,8 @@ def test_half_precision_around_a_fused_kernel(layer_class, device):
     expected = array(layer(x))
     assert layer.plan(training=True).path == "fused"
     with torch.autocast("cpu", torch.bfloat16):
-        assert_close(array(layer(x, training=True).float()), expected, 1e-6)
+        # The products of a filter are in half precision.
+        assert_close(array(layer(x, training=True).float()), expected, 1e-2)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2, 6), (0, 5), (2, 5, 1), (10,)])
