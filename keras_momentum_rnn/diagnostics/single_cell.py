@@ -34,8 +34,8 @@ def initial_states(layer, batch_size, given):
     if given is None:
         given = layer.states if layer.stateful else []
     given = tree.flatten(given)
-    alike = [ops.cast(state, zero.dtype) for state, zero in zip(given, first)]
-    return [*alike, *given[len(first) :], *first[len(given) :]]
+    states = [ops.cast(state, zero.dtype) for state, zero in zip(given, first)]
+    return [*states, *given[len(first) :], *first[len(given) :]]
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ class CallFrame(Structure):
 
 Handler = ctypes.CFUNCTYPE(c_void_p, POINTER(CallFrame))
 
-# The threads of XLA that are in a handler now, and when one last was.
+# The threads that run a handler now, and the time when a handler last ended.
 RUNNING = set()
 LAST = [0.0]
 
@@ -118,7 +118,7 @@ def handler(function):
 
 
 def wait_until_idle(seconds):
-    """Return when no handler has run for so many seconds from now."""
+    """Wait until no handler has run for so many seconds, counted from now at the earliest."""
     LAST[0] = time.monotonic()
     while RUNNING or time.monotonic() < LAST[0] + seconds:
         time.sleep(0.01)

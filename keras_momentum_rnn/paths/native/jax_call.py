@@ -265,7 +265,7 @@ def by_ffi():
         with jax.ensure_compile_time_eval():
             doubled = jax.ffi.ffi_call(f"{PREFIX}.test", shape)(numbers)
             works = np.array_equal(doubled, 2 * numbers)
-        # It runs before what JAX registered.
+        # What was registered last runs first: this before JAX's own.
         atexit.register(finish)
         return works
     except (RuntimeError, ValueError):  # what a handler returned, or XLA itself
@@ -276,11 +276,14 @@ HANDLERS = []  # XLA calls them for as long as the process lives.
 
 
 def finish():
-    """Wait for what still runs: JAX ends with Python locked, for which a handler waits."""
+    """Wait for programs that still run, since JAX would wait for them for ever at the exit.
+
+    It holds Python's lock while it waits for its threads, and a handler there needs the lock.
+    """
     for result in jax.live_arrays():
         with contextlib.suppress(Exception):  # of a computation that failed
             result.block_until_ready()
-    xla_ffi.wait_until_idle(0.1)  # results that nobody kept
+    xla_ffi.wait_until_idle(0.1)  # for programs whose results nobody kept
 
 
 def double(numbers, result):

@@ -256,7 +256,9 @@ class Schedule:
 def prepared(equation, x, weights, mask, reads_x=True):
     """Return what both ways begin with: how samples and sizes are arranged, and `Inputs`.
 
-    Where W has no rows, x is the drive already.
+    Args:
+        equation, x, weights, mask: as of `forward`. Where W has no rows, x is the drive.
+        reads_x: bool; False where the loops do not read an x that is the drive.
 
     Returns:
         The `Schedule`, the `Equation` in its order, `Shape`, the padded matrices and biases,
