@@ -50,7 +50,7 @@ def run_cell(problem, x, weights, states):
     mu, dropout = problem.mu.astype(jnp.float32), problem.dropout
     dropout = jnp.zeros(0, jnp.float32) if dropout is None else dropout
     constants = mu, dropout, mask.astype(jnp.int32), problem.counters
-    inputs = x, *weights, *states
+    constants, inputs = varying_alike((constants, (x, *weights, *states)))
     if not problem.training:
         flat, structure = jax.tree.flatten((constants, inputs))
         outputs, *finals = inference.bind(
@@ -139,7 +139,7 @@ inference.multiple_results = True
 @inference.def_impl
 def by_kernel(*flat, structure, equation, run_steps, all_outputs):
     (*arrays, _), inputs = jax.tree.unflatten(structure, flat)
-    shapes = [result.shape for result in results_of(inputs, equation, all_outputs)]
+    shapes = shapes_of(inputs, equation, all_outputs)
     return call("inference", equation, shapes, *arrays, *inputs)
 
 
@@ -149,17 +149,20 @@ def by_steps(*flat, structure, equation, run_steps, all_outputs):
     return [outputs, *finals]
 
 
-def results_of(inputs, equation, all_outputs):
-    """Return the shapes and dtypes of h and of the final states."""
+def shapes_of(inputs, equation, all_outputs):
+    """Return the shapes of h and of the final states."""
     x, _, states = equation.divided(inputs)
-    shapes = [equation.outputs_shape(x, states, all_outputs), *(s.shape for s in states)]
-    return [jax.core.ShapedArray(shape, jnp.float32) for shape in shapes]
+    return [equation.outputs_shape(x, states, all_outputs), *(s.shape for s in states)]
 
 
 @inference.def_abstract_eval
 def abstract_results(*flat, structure, equation, run_steps, all_outputs):
     _, inputs = jax.tree.unflatten(structure, flat)
-    return results_of(inputs, equation, all_outputs)
+    shapes = shapes_of(inputs, equation, all_outputs)
+    if varying(inputs[0]):  # an array of as many axes tells how
+        alike = {array.ndim: array for array in inputs}
+        return [alike[len(shape)].update(shape=shape) for shape in shapes]
+    return [jax.core.ShapedArray(shape, jnp.float32) for shape in shapes]
 
 
 def tangents_of_steps(flat, tangents, **options):
@@ -236,17 +239,51 @@ FUNCTIONS = {
 def call(name, equation, shapes, *arguments):
     """Return what a function on arrays writes to its results, of these shapes."""
     results = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
-    arguments = np.array(equation.as_numbers(), np.float32), *arguments
+    arguments = varying_alike((np.array(equation.as_numbers(), np.float32), *arguments))
     if by_ffi():
         target = f"{PREFIX}.{name}"
-        return jax.ffi.ffi_call(target, results, vmap_method="sequential")(*arguments)
+        found = jax.ffi.ffi_call(target, results, vmap_method="sequential")(*arguments)
+        return varying_alike(found, like=arguments)
 
     def written(*arguments):
         arrays = [np.empty(result.shape, np.float32) for result in results]
         FUNCTIONS[name](*map(np.asarray, arguments), *arrays)
         return arrays
 
-    return jax.pure_callback(written, results, *arguments, vmap_method="sequential")
+    found = jax.pure_callback(written, results, *arguments, vmap_method="sequential")
+    return varying_alike(found, like=arguments)
+
+
+def varying_alike(arrays, like=()):
+    """Let all arrays vary over the axes of `jax.shard_map` over which one does, or `like`.
+
+    JAX does so to the arguments of its own operations. Without it, gradients lack their sums
+    over devices.
+
+    Args:
+        arrays: arrays in any structure.
+        like: as `arrays`.
+    """
+    if not hasattr(jax, "typeof"):  # such a version asks for no such thing
+        return arrays
+    kinds = map(jax.typeof, jax.tree.leaves((arrays, like)))
+    axes = frozenset().union(*map(varying, kinds))
+
+    def cast(array):
+        missing = tuple(axes - varying(jax.typeof(array)))
+        if not missing:
+            return array
+        if hasattr(jax.lax, "pcast"):
+            return jax.lax.pcast(array, missing, to="varying")
+        return jax.lax.pvary(array, missing)
+
+    return jax.tree.map(cast, arrays) if axes else arrays
+
+
+def varying(kind):
+    """Return the axes over which arrays of a type vary; JAX has renamed them."""
+    renamed = getattr(kind, "manual_axis_type", None)
+    return getattr(kind, "vma", frozenset()) if renamed is None else renamed.varying
 
 
 @functools.cache
