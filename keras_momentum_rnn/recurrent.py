@@ -191,6 +191,12 @@ class RuleLayer(keras.layers.RNN):
                 for state in states
             ]
         self._state_variables = Untracked(states)
+        if states is not None and keras.config.backend() == "tensorflow":
+            import tensorflow as tf
+
+            # Where TensorFlow's checkpoints look, and Keras does not.
+            self._checkpointed = tf.Module()
+            self._checkpointed.states = states
 
     @property
     def variables(self) -> list[keras.Variable]:

@@ -137,6 +137,39 @@ def test_a_model_for_xla_is_compiled_without_it():
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.transforms
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", ["LSTM", "AdamGRU"])
+def test_results_vary_over_the_axes_of_a_shard_map(name, training):
+    """By its types JAX knows where a gradient needs a sum over devices: one shows as much."""
+    import jax
+
+    layer = pair_of(name, (3, 9, 5), units=16)[0]
+    weights = [w.value for w in layer.trainable_variables]
+
+    def results(x, weights):
+        numbers = [v.value for v in layer.non_trainable_variables]
+        found = layer.stateless_call(weights, numbers, x, training=training)[0]
+        return sum(map(jax.numpy.sum, found)), found
+
+    def derivatives(x, weights):
+        gradients, found = jax.grad(results, (0, 1), has_aux=True)(x, weights)
+        kinds.extend(str(jax.typeof(r)).count("{V:d}") for r in [*found, gradients[0]])
+        kinds.extend(str(jax.typeof(g)).count("{V:d}") for g in gradients[1])
+        return gradients
+
+    kinds, one, all_ = [], jax.sharding.PartitionSpec("d"), jax.sharding.PartitionSpec()
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+    mapped = jax.shard_map(derivatives, mesh=mesh, in_specs=(one, all_), out_specs=(one, all_))
+    x = jax.numpy.asarray(normal(np.random.default_rng(0), 3, 9, 5))
+    actual, expected = jax.jit(mapped)(x, weights), derivatives(x, weights)
+    for one, other in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
+        assert_close(array(one), array(other), 1e-6)
+    varying = len(kinds) // 2 - len(weights)
+    assert kinds[: len(kinds) // 2] == [1] * varying + [0] * len(weights)
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 def test_without_the_interface_of_xla_the_numbers_stay(monkeypatch):
     from keras_momentum_rnn.paths.native import jax_call
 
@@ -323,6 +356,49 @@ def test_torch_compiles_a_graph_without_breaks(name, mask, drops, monkeypatch):
     for one, other in zip(results(compiled), results(layer), strict=True):
         assert_close(array(one), array(other), 1e-6)
     assert len(calls) == 4
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")
+@pytest.mark.transforms
+@pytest.mark.parametrize("wanted", ["x", "weight"])
+@pytest.mark.parametrize("around", [False, True])
+def test_forward_mode_in_a_graph_of_tensorflow_is_refused(around, wanted):
+    """Not 0 in silence."""
+    import tensorflow as tf
+
+    layer = pair(kmr.AdamLSTM, (3, 4, 5), return_state=False)[0]
+    x = tf.constant(normal(np.random.default_rng(0), 3, 4, 5))
+    call = tf.function(lambda x: layer(x, training=True)) if around else layer
+
+    def derivative():
+        primal = x if wanted == "x" else layer.cell.kernel.value
+        with tf.autodiff.ForwardAccumulator(primal, tf.ones_like(primal)) as forward:
+            outputs = call(x, training=True) if call is layer else call(x)
+        return forward.jvp(outputs)
+
+    # TensorFlow may end in an error of its own before ours.
+    with pytest.raises(Exception, match=r"unroll=True|InternalError"):
+        (derivative if around else tf.function(derivative))()
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")
+def test_a_branch_of_a_graph_takes_a_mask_from_outside():
+    import tensorflow as tf
+
+    layers = pair(kmr.LSTM, (3, 4, 5), return_state=False)
+    x, mask = tf.constant(normal(np.random.default_rng(0), 3, 4, 5)), MASKS["holes"](3, 4)
+    mask = tf.constant(mask)
+
+    @tf.function
+    def gradient(layer, x, taken):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = tf.cond(taken, lambda: layer(x, mask=mask, training=True), lambda: 0 * x)
+            loss = tf.reduce_sum(outputs**2)
+        return tape.gradient(loss, x)
+
+    one, other = (gradient(layer, x, tf.constant(True)) for layer in layers)
+    assert_close(array(one), array(other), 1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")

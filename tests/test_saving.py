@@ -10,7 +10,9 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
-from harness import assert_close, normal
+from harness import array, assert_close, normal
+
+import keras_momentum_rnn as kmr
 
 pytestmark = pytest.mark.keras_nightly
 
@@ -97,12 +99,14 @@ def test_weights_file_round_trip(tmp_path):
 
 def test_the_next_backend_predicts_the_same_in_a_fresh_process(tmp_path):
     """Each writes a file, and each reads one: the next of those that are installed."""
+    backends = list(filter(importlib.util.find_spec, ("tensorflow", "jax", "torch")))
+    if len(backends) == 1:
+        pytest.skip("needs a second backend")
+    following = dict(zip(backends, [*backends[1:], backends[0]]))[keras.config.backend()]
     model = all_layers()
     model.save(tmp_path / "model.keras")
     expected = model.predict(X, verbose=0)
     assert np.ptp(expected) > 0.1
-    backends = list(filter(importlib.util.find_spec, ("tensorflow", "jax", "torch")))
-    following = dict(zip(backends, [*backends[1:], backends[0]]))[keras.config.backend()]
     actual = predict_elsewhere(tmp_path / "model.keras", tmp_path, following)
     assert_close(actual, expected, tolerance=1e-5)
 
@@ -120,6 +124,31 @@ def test_a_backend_that_only_predicts_predicts_the_same(backend, package, tmp_pa
     assert np.ptp(expected) > 0.1
     actual = predict_elsewhere(tmp_path / "model.keras", tmp_path, backend, x)
     assert_close(actual, expected, tolerance=1e-5)
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="files of TensorFlow")
+def test_checkpoints_and_saved_models_of_tensorflow(tmp_path):
+    import tensorflow as tf
+
+    rule = kmr.rules.LearnedMomentum(per="unit")
+    model = keras.Sequential([keras.Input(batch_shape=(2, 5, 3)), kmr.RuleLSTM(4, rule=rule)])
+    stateful = kmr.AdamLSTM(4, stateful=True)
+    model = keras.Sequential([*model.layers, keras.layers.RepeatVector(3), stateful])
+    x = normal(np.random.default_rng(0), 2, 5, 3)
+    model(x)
+    variables = [*model.trainable_variables, *stateful.states]
+    kept = [array(variable) for variable in variables]
+    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "checkpoint"))
+    expected = array(model(x))
+    for variable in variables:
+        variable.assign(variable + 7)
+    tf.train.Checkpoint(model=model).restore(path)
+    for variable, value in zip(variables, kept, strict=True):
+        np.testing.assert_array_equal(array(variable), value)
+    tf.saved_model.save(model, str(tmp_path / "saved"))
+    call = tf.saved_model.load(str(tmp_path / "saved")).signatures["serving_default"]
+    (actual,) = call(tf.constant(x)).values()
+    assert_close(array(actual), expected, tolerance=1e-6)
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.keras")), ids=lambda path: path.stem)

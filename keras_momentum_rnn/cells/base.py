@@ -120,7 +120,14 @@ class RuleCell:
 
     def build_rule(self) -> None:
         """Create the weights of the rule."""
-        self.rule.build_for(self.add_weight, self.drive_width, self.gates, self.slot_dtype)
+
+        def add_weight(*args: Any, **kwargs: Any) -> keras.Variable:
+            weight = self.add_weight(*args, **kwargs)
+            # TensorFlow's checkpoints have what attributes hold.
+            setattr(self, f"rule_{weight.name}", weight)
+            return weight
+
+        self.rule.build_for(add_weight, self.drive_width, self.gates, self.slot_dtype)
 
     def add_weight(self, *args: Any, **kwargs: Any) -> keras.Variable:
         """Add a weight without autocasting: each use casts it to the dtype that it needs."""

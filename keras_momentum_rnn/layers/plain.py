@@ -1,7 +1,6 @@
 """The layers without a rule: Keras's own, run on the paths of this library."""
 
 import dataclasses
-import functools
 from typing import Any, ClassVar
 
 import keras
@@ -71,15 +70,12 @@ class PlainLayer:
         call = {"mask": mask, "training": training, "transformed": transformed}
         return self._plan(self.view(self.cell), exported=None, features=features, **call)
 
-    @functools.cached_property
-    def _plans(self):
-        # Keras does not see what is kept so, and takes it for no weight.
-        return {}
-
     def _plan(self, cell, **call):
         call |= {"slots_given": False, "rule_overflows": False}
         call["device"] = current_device()
-        plan = plan_once(self, cell, self._plans, **call)
+        # Keras does not see what is kept so, and takes it for no weight.
+        plans = self.__dict__.setdefault("_plans", {})
+        plan = plan_once(self, cell, plans, **call)
         if plan.path != "step" or call["exported"]:
             return plan
         reasons = [reason for reason in plan.reason.split("; ") if reason != "no rule"]

@@ -31,7 +31,9 @@ class Cell:
         self.present = [w is not None for w in weights]
         self.count = 1 + sum(self.present) + len(states)
         self.shapes = [self.outputs_shape(x, states), *(s.shape for s in states)]
-        self.mask = tf.zeros((0,), "bool") if problem.mask is None else problem.mask
+        mask = tf.zeros((0,), "bool") if problem.mask is None else problem.mask
+        # A loop of TensorFlow cannot carry a tensor from outside of its graph.
+        self.mask = tf.identity(mask)
         self.dropout = tf.zeros((0,)) if problem.dropout is None else problem.dropout
 
     def outputs_shape(self, x, states):
@@ -159,8 +161,17 @@ def tapes_record():
     return tape.gradient(same, number) is not None
 
 
+NO_FORWARD_MODE = (
+    "TensorFlow's forward mode does not pass through the native kernel in a `tf.function`: "
+    "call the layer outside of one, or give it `unroll=True`"
+)
+
+
 def call(function, count, *arguments):
     """Return what a function on arrays returns, so many tensors of float32."""
+    if not tf.executing_eagerly():  # where forward mode would find 0, and say nothing
+        message = {"message": NO_FORWARD_MODE}
+        arguments = [tf.raw_ops.PreventGradient(input=a, **message) for a in arguments]
     return tf.numpy_function(function, arguments, [tf.float32] * count, stateful=False)
 
 
