@@ -158,7 +158,14 @@ def test_what_cudnn_of_jax_refuses_is_looped(name, monkeypatch):
             assert "rnn_fwd" not in str(program)
             return layer(x)
 
-    for results in (second, lambda layer: jax.vmap(layer)(x[None]), in_bfloat16):
+    def in_shards(layer):
+        mesh, axis = (
+            jax.sharding.Mesh(np.array(jax.devices()), "d"),
+            jax.sharding.PartitionSpec("d"),
+        )
+        return jax.shard_map(layer, mesh=mesh, in_specs=axis, out_specs=axis)(x)
+
+    for results in (second, lambda layer: jax.vmap(layer)(x[None]), in_bfloat16, in_shards):
         one, other = map(results, layers)
         assert_close(array(one), array(other), 1e-4)
 

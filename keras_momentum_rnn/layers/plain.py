@@ -16,7 +16,7 @@ from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
-from keras_momentum_rnn.paths.transforms import transform_is_active
+from keras_momentum_rnn.paths.transforms import transform_is_active, varying_alike
 from keras_momentum_rnn.recurrent import alike, as_read, check_steps, plan_once
 from keras_momentum_rnn.rules import register
 
@@ -120,6 +120,8 @@ class PlainLayer:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
             states = [ops.copy(state) for state in states]
         mask = mask[0] if is_nested(mask) else mask
+        if keras.config.backend() == "jax":  # whose loop asks for it, in a `jax.shard_map`
+            states = varying_alike(states, like=(sequences, mask))
         if sequences.shape[1] == 1 and not traced_by_torch():
             # Keras makes no loop of it; but a file of any length is traced with one step.
             return self._run_as_keras(sequences, states, mask, training)

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_momentum_rnn.paths.steps import scan_steps
+from keras_momentum_rnn.paths.transforms import varying_axes
 
 STOCK = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
@@ -84,7 +85,10 @@ def computed_bias(cell, bias):
 
 
 def jax_lstm(cell, x, kernel, states, bias):
-    """Call cuDNN, or loop where it refuses: it has no `vmap` and no second derivatives."""
+    """Call cuDNN, or loop where it refuses: it has no `vmap` and no second derivatives.
+
+    In a `jax.shard_map` its results have the type of results that are alike on all devices.
+    """
     try:
         return cudnn_of_jax(cell, x, kernel, states, bias)
     except (NotImplementedError, RuntimeError, TypeError, ValueError):
@@ -95,8 +99,11 @@ def jax_lstm(cell, x, kernel, states, bias):
 
 
 def cudnn_of_jax(cell, x, kernel, states, bias):
+    import jax
     from jax.experimental import rnn
 
+    if hasattr(jax, "typeof") and varying_axes(jax.typeof(x)):
+        raise NotImplementedError("a gradient would lack its sums over devices")
     products = [kernel, computed(cell, cell.recurrent_kernel)]
     biases = [computed_bias(cell, b) for b in (bias, cell.recurrent_side_bias)]
     own, _ = cell.split(states)

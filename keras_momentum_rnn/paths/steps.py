@@ -3,6 +3,8 @@
 import keras
 from keras import ops, tree
 
+from keras_momentum_rnn.paths.transforms import varying_alike
+
 # Steps recomputed together; their intermediates must fit in the CPU cache.
 CHUNK = 8
 
@@ -113,6 +115,8 @@ def _scan(step, xs, states, all_outputs, rematerialise):
         return ops.scan(body, states, xs)
 
     states, length = list(states), tree.flatten(xs)[0].shape[0]
+    if keras.config.backend() == "jax":
+        states = varying_alike(states, like=xs)
     # In an exported model the length is not a number, and there is no backward pass.
     if not rematerialise or not isinstance(length, int) or length < CHUNK:
         states, outputs = chunk(states, xs)

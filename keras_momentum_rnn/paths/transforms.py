@@ -38,6 +38,40 @@ def is_wrapped(tensor):
     return forward_ad.unpack_dual(tensor).tangent is not None
 
 
+def varying_alike(arrays, like=()):
+    """Let all arrays vary over the axes of `jax.shard_map` over which one does, or `like`.
+
+    JAX does so to the arguments of its own operations. Without it, gradients lack their sums
+    over devices.
+
+    Args:
+        arrays: arrays of JAX in any structure.
+        like: as `arrays`.
+    """
+    import jax
+
+    if not hasattr(jax, "typeof"):  # such a version asks for no such thing
+        return arrays
+    kinds = map(jax.typeof, jax.tree.leaves((arrays, like)))
+    axes = frozenset().union(*map(varying_axes, kinds))
+
+    def cast(array):
+        missing = tuple(axes - varying_axes(jax.typeof(array)))
+        if not missing:
+            return array
+        if hasattr(jax.lax, "pcast"):
+            return jax.lax.pcast(array, missing, to="varying")
+        return jax.lax.pvary(array, missing)
+
+    return jax.tree.map(cast, arrays) if axes else arrays
+
+
+def varying_axes(kind):
+    """Return the axes of `jax.shard_map` over which arrays of a type of JAX vary."""
+    renamed = getattr(kind, "manual_axis_type", None)
+    return getattr(kind, "vma", frozenset()) if renamed is None else renamed.varying
+
+
 def untraced(function):
     """Return a function that `torch.compile` calls, and does not look into.
 

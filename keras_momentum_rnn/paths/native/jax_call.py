@@ -14,6 +14,7 @@ from jax.interpreters import ad, batching, mlir
 
 from keras_momentum_rnn.paths import xla_ffi
 from keras_momentum_rnn.paths.native import kernel, runtime
+from keras_momentum_rnn.paths.transforms import varying_alike, varying_axes
 
 # The names by which XLA knows the functions begin with it.
 PREFIX = "keras_momentum_rnn.native"
@@ -159,7 +160,7 @@ def shapes_of(inputs, equation, all_outputs):
 def abstract_results(*flat, structure, equation, run_steps, all_outputs):
     _, inputs = jax.tree.unflatten(structure, flat)
     shapes = shapes_of(inputs, equation, all_outputs)
-    if varying(inputs[0]):  # an array of as many axes tells how
+    if varying_axes(inputs[0]):  # an array of as many axes tells how
         alike = {array.ndim: array for array in inputs}
         return [alike[len(shape)].update(shape=shape) for shape in shapes]
     return [jax.core.ShapedArray(shape, jnp.float32) for shape in shapes]
@@ -252,38 +253,6 @@ def call(name, equation, shapes, *arguments):
 
     found = jax.pure_callback(written, results, *arguments, vmap_method="sequential")
     return varying_alike(found, like=arguments)
-
-
-def varying_alike(arrays, like=()):
-    """Let all arrays vary over the axes of `jax.shard_map` over which one does, or `like`.
-
-    JAX does so to the arguments of its own operations. Without it, gradients lack their sums
-    over devices.
-
-    Args:
-        arrays: arrays in any structure.
-        like: as `arrays`.
-    """
-    if not hasattr(jax, "typeof"):  # such a version asks for no such thing
-        return arrays
-    kinds = map(jax.typeof, jax.tree.leaves((arrays, like)))
-    axes = frozenset().union(*map(varying, kinds))
-
-    def cast(array):
-        missing = tuple(axes - varying(jax.typeof(array)))
-        if not missing:
-            return array
-        if hasattr(jax.lax, "pcast"):
-            return jax.lax.pcast(array, missing, to="varying")
-        return jax.lax.pvary(array, missing)
-
-    return jax.tree.map(cast, arrays) if axes else arrays
-
-
-def varying(kind):
-    """Return the axes over which arrays of a type vary; JAX has renamed them."""
-    renamed = getattr(kind, "manual_axis_type", None)
-    return getattr(kind, "vma", frozenset()) if renamed is None else renamed.varying
 
 
 @functools.cache
