@@ -52,8 +52,8 @@ def varying_alike(arrays, like=()):
 
     if not hasattr(jax, "typeof"):  # such a version asks for no such thing
         return arrays
-    kinds = map(jax.typeof, jax.tree.leaves((arrays, like)))
-    axes = frozenset().union(*map(varying_axes, kinds))
+    traced = (t for t in jax.tree.leaves((arrays, like)) if isinstance(t, jax.core.Tracer))
+    axes = frozenset().union(*(varying_axes(jax.typeof(t)) for t in traced))
 
     def cast(array):
         missing = tuple(axes - varying_axes(jax.typeof(array)))
