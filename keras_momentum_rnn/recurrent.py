@@ -186,9 +186,9 @@ class RuleLayer(keras.layers.RNN):
                     ops.zeros(state.shape, dtype=self.cell.slot_dtype),
                     trainable=False,
                     autocast=False,
-                    name="rnn_state",
+                    name=f"rnn_state_{i}",  # on JAX, a tree of states has each path once
                 )
-                for state in states
+                for i, state in enumerate(states)
             ]
         self._state_variables = Untracked(states)
         if states is not None and keras.config.backend() == "tensorflow":
@@ -197,6 +197,20 @@ class RuleLayer(keras.layers.RNN):
             # Where TensorFlow's checkpoints look, and Keras does not.
             self._checkpointed = tf.Module()
             self._checkpointed.states = states
+
+    def reset_state(self) -> None:
+        """Set the states of a stateful layer to zero.
+
+        Raises:
+            RuntimeError: on JAX within a batch of `fit` or `predict`, which hold the states.
+        """
+        try:
+            super().reset_state()
+        except TypeError as error:  # they have no value meanwhile
+            raise RuntimeError(
+                f"Keras's training on JAX holds the states of {self.name} within an epoch: "
+                "call `model.jax_state_sync()` first, or reset them between epochs"
+            ) from error
 
     @property
     def variables(self) -> list[keras.Variable]:
@@ -443,11 +457,15 @@ def plan_once(layer, cell, plans, **call):
         "use_cudnn": layer.use_cudnn,
         "native_absence": runtime.absence(),
     }
-    of_cell = cell.rule, cell.dropout, cell.recurrent_dropout, cell.standard_activations
+    if layer.compute_dtype != cell.compute_dtype:  # weights would be rounded for the layer
+        call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
+    # A rule of a user may have no hash.
+    of_cell = id(cell.rule), cell.dropout, cell.recurrent_dropout, cell.standard_activations
     key = (*call.items(), *of_cell)
     if key not in plans:
-        plans[key] = choose(call_of(cell, backend=keras.config.backend(), **call))
-    return plans[key]
+        plan = choose(call_of(cell, backend=keras.config.backend(), **call))
+        plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`
+    return plans[key][0]
 
 
 def cell_arguments(cell_class):

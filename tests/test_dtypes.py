@@ -1,5 +1,6 @@
 """Dtype policies: everything finite, and slots in float32 within a call."""
 
+import functools
 import itertools
 
 import keras
@@ -192,6 +193,22 @@ def test_trains_in_mixed_precision(case):
     model.compile("adam", "mse")
     history = model.fit(x, x.sum(axis=(1, 2)), epochs=2, verbose=0)
     assert np.all(np.isfinite(history.history["loss"]))
+
+
+@pytest.mark.parametrize("name", ["LSTM", "SimpleRNN", "MCRM"])
+def test_a_layer_whose_cell_computes_in_another_dtype(name):
+    """Its weights must not be rounded for the layer."""
+    stepping = getattr(keras.layers, name, functools.partial(kmr.MCRM, use_cudnn=False))
+    layers = [getattr(kmr, name)(16), stepping(16)]
+    for layer in layers:
+        layer.build((3, 6, 5))
+    randomise(layers[0], np.random.default_rng(0))
+    layers[1].set_weights(layers[0].get_weights())
+    x = ops.cast(normal(np.random.default_rng(0), 3, 6, 5), "bfloat16")
+    for layer in layers:
+        layer.dtype_policy = keras.dtype_policies.DTypePolicy("mixed_bfloat16")
+    one, other = (array(ops.cast(layer(x), "float32")) for layer in layers)
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", ["AdamLSTM", "SRGRU", "MomentumDTRIV", "MCRM"])

@@ -180,6 +180,16 @@ def test_a_new_base_leaves_the_function_as_it_is(parametrization):
     assert array(cell.calls_at_base) == 1
 
 
+def test_a_frozen_layer_does_not_move_its_base():
+    layer = kmr.DTRIV(UNITS, rebase_every=3)
+    layer.build((None, 3, 2))
+    layer.trainable = False
+    before = [array(weight) for weight in layer.weights]
+    layer(X[0], training=True)
+    for one, other in zip(before, layer.weights, strict=True):
+        np.testing.assert_array_equal(one, array(other))
+
+
 def test_a_bare_cell_does_not_move_its_base():
     cell = kmr.MomentumDTRIV(UNITS, rebase_every=1).cell
     model = keras.Sequential([keras.layers.RNN(cell)])

@@ -133,6 +133,20 @@ def test_stateful_goes_on_from_training_to_prediction(case):
     assert_close(actual, expected, tolerance=1e-6)
 
 
+@pytest.mark.skipif(BACKEND != "jax", reason="there the model holds the states in training")
+def test_states_while_jax_trains(case):
+    layer = case.layer(UNITS, stateful=True)
+    model = keras.Sequential([keras.Input(batch_shape=(BATCH, 2, FEATURES)), layer])
+    model.compile("sgd", "mse")
+    model.set_state_tree(model.get_state_tree())
+    x, y = X[:, :2], np.ones((BATCH, UNITS))
+    reset = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda *_, **__: layer.reset_state()
+    )
+    with pytest.raises(RuntimeError, match="jax_state_sync"):
+        model.fit(x, y, BATCH, callbacks=[reset], verbose=0)
+
+
 def test_dynamic_batch_and_time(case):
     model = keras.Sequential([keras.Input((None, FEATURES)), case.layer(UNITS)])
     layer = model.layers[0]

@@ -120,11 +120,12 @@ class RuleCell:
 
     def build_rule(self) -> None:
         """Create the weights of the rule."""
+        numbers = itertools.count()
 
         def add_weight(*args: Any, **kwargs: Any) -> keras.Variable:
             weight = self.add_weight(*args, **kwargs)
             # TensorFlow's checkpoints have what attributes hold.
-            setattr(self, f"rule_{weight.name}", weight)
+            setattr(self, f"rule_weight_{next(numbers)}", weight)
             return weight
 
         self.rule.build_for(add_weight, self.drive_width, self.gates, self.slot_dtype)

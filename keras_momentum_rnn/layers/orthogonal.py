@@ -110,7 +110,7 @@ class RuleDTRIV(RuleLayer):
         super().__init__(*args, **kwargs)
 
     def _prepared(self, x, initial_state, mask, training):
-        if training and self.rebase_every is not None:
+        if training and self.trainable and self.rebase_every is not None:
             self.cell.rebase(self.rebase_every)
         return super()._prepared(x, initial_state, mask, training)
 

@@ -173,6 +173,7 @@ class PlainLayer:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
+            and self.compute_dtype == self.cell.compute_dtype
             and 0 not in (time, features)
             and not drops
             and features == cell.kernel.shape[0]

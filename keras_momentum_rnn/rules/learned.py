@@ -53,7 +53,8 @@ class LearnedMomentum(LinearRule):
 
     Weights: `momentum_logit` and `step_size_raw`, of shape `()`, `(gates,)` or
     `(gates * units,)`. To learn only one of them, set `trainable = False` on the other,
-    an attribute of `layer.cell.rule`, before compiling. Weight decay would draw mu to 0.5
+    an attribute of `layer.cell.rule`, before compiling, and again after loading, since Keras
+    saves no such flag. Weight decay would draw mu to 0.5
     and softplus(c) to 0.69. Keep it off before training:
     `optimizer.exclude_from_weight_decay(var_names=LearnedMomentum.weight_names)`.
 

@@ -85,7 +85,9 @@ class Rule:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(**config)
+        read = keras.saving.deserialize_keras_object
+        stored = {n: v for n, v in config.items() if isinstance(v, dict) and "class_name" in v}
+        return cls(**config | {name: read(value) for name, value in stored.items()})
 
     def build(self, add_weight: Callable[..., Any]) -> None:
         """Create the rule's own weights, if it learns any, with the cell's `add_weight`."""
