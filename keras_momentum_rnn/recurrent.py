@@ -202,11 +202,13 @@ class RuleLayer(keras.layers.RNN):
         """Set the states of a stateful layer to zero.
 
         Raises:
-            RuntimeError: on JAX within a batch of `fit` or `predict`, which hold the states.
+            RuntimeError: on JAX within an epoch of `fit` or `predict`, which hold the states.
         """
         try:
             super().reset_state()
         except TypeError as error:  # they have no value meanwhile
+            if keras.config.backend() != "jax":
+                raise
             raise RuntimeError(
                 f"Keras's training on JAX holds the states of {self.name} within an epoch: "
                 "call `model.jax_state_sync()` first, or reset them between epochs"
@@ -457,11 +459,12 @@ def plan_once(layer, cell, plans, **call):
         "use_cudnn": layer.use_cudnn,
         "native_absence": runtime.absence(),
     }
-    if layer.compute_dtype != cell.compute_dtype:  # weights would be rounded for the layer
+    if getattr(cell, "memory", None) is not None and layer.compute_dtype != cell.compute_dtype:
+        # The weights of a memory, Keras's, would be rounded for the layer.
         call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
     # A rule of a user may have no hash.
-    of_cell = id(cell.rule), cell.dropout, cell.recurrent_dropout, cell.standard_activations
-    key = (*call.items(), *of_cell)
+    rule = id(cell.rule) if type(cell.rule).__hash__ is None else cell.rule
+    key = (*call.items(), rule, cell.dropout, cell.recurrent_dropout, cell.standard_activations)
     if key not in plans:
         plan = choose(call_of(cell, backend=keras.config.backend(), **call))
         plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`

@@ -7,7 +7,8 @@ no such file, it is quick on every backend.
 
     quick     in the quick suite of every backend
     compiled  quick on PyTorch, slow on JAX and TensorFlow, which compile each model
-    either    the same, on one of the two, drawn by its name: what is written in `keras.ops`
+    either    as `compiled`, but on JAX or on TensorFlow alone, drawn by its name: for code that
+              is written in `keras.ops`
     torch     on PyTorch alone, since no backend changes its result
     slow      slow on every backend
     once      slow, on PyTorch alone

@@ -120,11 +120,14 @@ def test_vectorized_map_equals_a_loop(case):
     x = normal(np.random.default_rng(2), 4, 3, TIME, FEATURES)
     x = ops.convert_to_tensor(x, dtype=layer.compute_dtype)
 
-    def outputs_of(x):
-        return layer.stateless_call(weights, rest, x)[0]
+    # Only TensorFlow traces another path in training.
+    for training in (False, True) if BACKEND == "tensorflow" else (False,):
 
-    actual = ops.vectorized_map(outputs_of, x)
-    assert_close(array(actual), np.stack([array(outputs_of(part)) for part in x]), 1e-6)
+        def outputs_of(x, training=training):
+            return layer.stateless_call(weights, rest, x, training=training)[0]
+
+        actual = ops.vectorized_map(outputs_of, x)
+        assert_close(array(actual), np.stack([array(outputs_of(part)) for part in x]), 1e-6)
 
 
 @pytest.mark.transforms

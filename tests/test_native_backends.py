@@ -144,7 +144,7 @@ def test_results_vary_over_the_axes_of_a_shard_map(name, training):
     """By its types JAX knows where a gradient needs a sum over devices: one shows as much."""
     import jax
 
-    layer = pair_of(name, (3, 9, 5), units=16)[0]
+    layer = pair_of(name, (64, 9, 5), units=16)[0]
     weights = [w.value for w in layer.trainable_variables]
 
     def results(x, weights):
@@ -161,8 +161,12 @@ def test_results_vary_over_the_axes_of_a_shard_map(name, training):
     kinds, one, all_ = [], jax.sharding.PartitionSpec("d"), jax.sharding.PartitionSpec()
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
     mapped = jax.shard_map(derivatives, mesh=mesh, in_specs=(one, all_), out_specs=(one, all_))
-    x = jax.numpy.asarray(normal(np.random.default_rng(0), 3, 9, 5))
+    x = jax.numpy.asarray(normal(np.random.default_rng(0), 64, 9, 5))
     actual, expected = jax.jit(mapped)(x, weights), derivatives(x, weights)
+    mapped = jax.shard_map(
+        lambda x: results(x, weights)[1], mesh=mesh, in_specs=one, out_specs=one
+    )
+    actual, expected = (actual, mapped(x)), (expected, results(x, weights)[1])
     for one, other in zip(*map(jax.tree.leaves, (actual, expected)), strict=True):
         assert_close(array(one), array(other), 1e-6)
     varying = len(kinds) // 2 - len(weights)

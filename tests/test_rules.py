@@ -82,22 +82,25 @@ def test_own_rule_computes_what_it_says():
 @keras.saving.register_keras_serializable(package="tests")
 @dataclasses.dataclass
 class Twice(rules.Rule):
-    """Another rule on inputs twice as large. As a dataclass it has no hash."""
+    """The first of other rules, on inputs twice as large. As a dataclass it has no hash."""
 
-    inner: rules.Rule
+    inner: list
+    spare: rules.Rule
 
     def slots(self, width):
-        return self.inner.slots(width)
+        return self.inner[0].slots(width)
 
     def update(self, u, slots):
-        return self.inner.update(2 * u, slots)
+        return self.inner[0].update(2 * u, slots)
 
 
 LEARNED = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
 
 
 @pytest.mark.parametrize(
-    "rule", [Averaging(0.7), LEARNED, Twice(Averaging(0.6))], ids=["fixed", "learned", "of_one"]
+    "rule",
+    [Averaging(0.7), LEARNED, Twice([Averaging(0.6)], rules.NAG(0.2))],
+    ids=["fixed", "learned", "of_one"],
 )
 def test_a_rule_saves_with_the_model(rule, tmp_path):
     layer = keras.layers.Bidirectional(kmr.RuleLSTM(4, rule=rule))

@@ -125,7 +125,7 @@ class RuleCell:
         def add_weight(*args: Any, **kwargs: Any) -> keras.Variable:
             weight = self.add_weight(*args, **kwargs)
             # TensorFlow's checkpoints have what attributes hold.
-            setattr(self, f"rule_weight_{next(numbers)}", weight)
+            setattr(self, f"_rule_weight_{next(numbers)}", weight)
             return weight
 
         self.rule.build_for(add_weight, self.drive_width, self.gates, self.slot_dtype)

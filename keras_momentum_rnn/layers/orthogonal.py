@@ -115,7 +115,7 @@ class RuleDTRIV(RuleLayer):
         return super()._prepared(x, initial_state, mask, training)
 
     def changed_by_calls(self, training: bool | None) -> str | None:
-        if self.rebase_every is None or not training:
+        if self.rebase_every is None or not (training and self.trainable):
             return super().changed_by_calls(training)
         return f"rebase_every={self.rebase_every}"
 

@@ -76,6 +76,8 @@ class PlainLayer:
         # Keras does not see what is kept so, and takes it for no weight.
         plans = self.__dict__.setdefault("_plans", {})
         plan = plan_once(self, cell, plans, **call)
+        if self.compute_dtype != cell.compute_dtype:
+            return Plan("keras", f"layer: {self.compute_dtype}, cell: {cell.compute_dtype}")
         if plan.path != "step" or call["exported"]:
             return plan
         reasons = [reason for reason in plan.reason.split("; ") if reason != "no rule"]
@@ -173,7 +175,6 @@ class PlainLayer:
             shapes.append((mask.shape, (batch, time)))
         return (
             type(self.cell) is self.keras_cell
-            and self.compute_dtype == self.cell.compute_dtype
             and 0 not in (time, features)
             and not drops
             and features == cell.kernel.shape[0]

@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from keras_momentum_rnn.paths.steps import scan_steps
-from keras_momentum_rnn.paths.transforms import varying_axes
+from keras_momentum_rnn.paths.transforms import varying_alike, varying_axes
 
 STOCK = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
@@ -87,7 +87,7 @@ def computed_bias(cell, bias):
 def jax_lstm(cell, x, kernel, states, bias):
     """Call cuDNN, or loop where it refuses: it has no `vmap` and no second derivatives.
 
-    In a `jax.shard_map` its results have the type of results that are alike on all devices.
+    In a `jax.shard_map` it loops: JAX would take cuDNN's results for alike on all devices.
     """
     try:
         return cudnn_of_jax(cell, x, kernel, states, bias)
@@ -102,7 +102,8 @@ def cudnn_of_jax(cell, x, kernel, states, bias):
     import jax
     from jax.experimental import rnn
 
-    if hasattr(jax, "typeof") and varying_axes(jax.typeof(x)):
+    arrays = x, kernel, cell.recurrent_kernel.value, *states
+    if hasattr(jax, "typeof") and any(varying_axes(jax.typeof(a)) for a in arrays):
         raise NotImplementedError("a gradient would lack its sums over devices")
     products = [kernel, computed(cell, cell.recurrent_kernel)]
     biases = [computed_bias(cell, b) for b in (bias, cell.recurrent_side_bias)]
@@ -175,6 +176,8 @@ def stock_kernel(layers):
         if cell.recurrence_name == "gru":
             side = ops.stack([computed_bias(cell, bias), side])
         own, _ = cell.split(states)
+        if keras.config.backend() == "jax":
+            own = varying_alike(own, like=(x, kernel))
         (outputs, *final), _ = layer.stateless_call(
             [kernel, computed(cell, cell.recurrent_kernel), side],
             [v.value for v in layer.non_trainable_variables],

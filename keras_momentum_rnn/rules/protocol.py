@@ -85,9 +85,13 @@ class Rule:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        read = keras.saving.deserialize_keras_object
-        stored = {n: v for n, v in config.items() if isinstance(v, dict) and "class_name" in v}
-        return cls(**config | {name: read(value) for name, value in stored.items()})
+        def read(value: Any) -> Any:
+            if isinstance(value, list):
+                return [read(item) for item in value]
+            is_stored = isinstance(value, dict)
+            return keras.saving.deserialize_keras_object(value) if is_stored else value
+
+        return cls(**{name: read(value) for name, value in config.items()})
 
     def build(self, add_weight: Callable[..., Any]) -> None:
         """Create the rule's own weights, if it learns any, with the cell's `add_weight`."""
