@@ -123,7 +123,8 @@ def test_a_backend_that_only_predicts_predicts_the_same(backend, package, tmp_pa
     expected = model.predict(x, verbose=0)
     assert np.ptp(expected) > 0.1
     actual = predict_elsewhere(tmp_path / "model.keras", tmp_path, backend, x)
-    assert_close(actual, expected, tolerance=1e-5)
+    # On processors with products in bfloat16 OpenVINO takes them.
+    assert_close(actual, expected, tolerance=1e-2 if backend == "openvino" else 1e-5)
 
 
 @pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="files of TensorFlow")
