@@ -88,7 +88,7 @@ class Rule:
         def read(value: Any) -> Any:
             if isinstance(value, list):
                 return [read(item) for item in value]
-            is_stored = isinstance(value, dict)
+            is_stored = isinstance(value, dict) and "class_name" in value
             return keras.saving.deserialize_keras_object(value) if is_stored else value
 
         return cls(**{name: read(value) for name, value in config.items()})
