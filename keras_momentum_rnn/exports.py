@@ -92,6 +92,18 @@ def traced_by_torch(length: int = 1) -> str | None:
     return "open graph" if is_open else "graph"
 
 
+def trace_may_train() -> bool:
+    """Return whether what TorchScript traces now may be trained, since it is for no other file.
+
+    Elsewhere weights are constants. OpenVINO does not tell, and knows few operations: where it
+    is loaded, any trace may be for it.
+    """
+    import torch
+
+    for_a_file = torch.onnx.is_in_onnx_export() or "openvino" in sys.modules
+    return torch.jit.is_tracing() and not for_a_file
+
+
 def may_become_a_file(training: bool) -> bool:
     """Return whether a value of weights alone is to be computed by common operations.
 

@@ -314,13 +314,8 @@ class RuleLayer(keras.layers.RNN):
     def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
         """Refuse to repeat, for `keras.RematScope`, a call that changes what it starts from."""
         call = super().rematerialized_call(layer_call, *args, **kwargs)
-        changes = self.changed_by_calls(kwargs.get("training"))
-        if call is not layer_call and changes is not None:
-            raise ValueError(
-                f"A call of {type(self).__name__} {self.name!r} changes what it starts from, "
-                "and `keras.RematScope` would repeat it in the backward pass. Make the layer "
-                f"outside of the scope. Received: {changes}"
-            )
+        if call is not layer_call:
+            refuse_to_repeat(self, self.changed_by_calls(kwargs.get("training")))
         return call
 
     def changed_by_calls(self, training: bool | None) -> str | None:
@@ -329,7 +324,7 @@ class RuleLayer(keras.layers.RNN):
         Args:
             training: bool, as of the call.
         """
-        return "stateful=True" if self.stateful else None
+        return states_or_seeds_changed(self, training and self.cell.has_dropout)
 
     def _check_length(self, sequences):
         """Refuse a number of steps or samples that does not fit."""
@@ -417,6 +412,25 @@ class RuleLayer(keras.layers.RNN):
         return cls(**config)
 
 
+def refuse_to_repeat(layer, changes):
+    """Raise a `ValueError` if a call of a layer changes variables; `changes` names by what."""
+    if changes is not None:
+        raise ValueError(
+            f"A call of {type(layer).__name__} {layer.name!r} changes what it starts from, and "
+            "`keras.RematScope` would repeat it in the backward pass. Make the layer outside "
+            f"of the scope. Received: {changes}"
+        )
+
+
+def states_or_seeds_changed(layer, drops):
+    """Return by which argument a call changes states, or seeds if it `drops`, or None."""
+    if layer.stateful:
+        return "stateful=True"
+    cell = layer.cell
+    rates = f"dropout={cell.dropout}, recurrent_dropout={cell.recurrent_dropout}"
+    return rates if drops else None
+
+
 def check_steps(layer, sequences):
     """Refuse a sequence without a step."""
     if sequences.shape[1] == 0:
@@ -464,7 +478,9 @@ def plan_once(layer, cell, plans, **call):
         call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
     # A rule of a user may have no hash.
     rule = id(cell.rule) if type(cell.rule).__hash__ is None else cell.rule
-    key = (*call.items(), rule, cell.dropout, cell.recurrent_dropout, cell.standard_activations)
+    dropouts = cell.dropout, cell.recurrent_dropout
+    equation = cell.recurrence_name, cell.standard_activations
+    key = (*call.items(), rule, cell.rule.learns, *dropouts, *equation)
     if key not in plans:
         plan = choose(call_of(cell, backend=keras.config.backend(), **call))
         plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`

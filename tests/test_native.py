@@ -220,6 +220,93 @@ def test_a_step_size_that_is_a_tensor(counts):
     model.fit(x, np.zeros((6, 4)), verbose=0)
 
 
+class Turning(kmr.rules.LinearRule):
+    """A rule that counts, with a number that may be a tensor."""
+
+    counts = True
+
+    def __init__(self, momentum=0.6):
+        self.momentum = momentum
+
+    def coefficients(self, t):
+        return self.momentum * t / (t + 1), 0.5
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("rule", [Turning, kmr.rules.HeavyBall, kmr.rules.Adam])
+def test_a_momentum_that_is_a_tensor_has_a_gradient(rule, training):
+    layers = pair(kmr.RuleLSTM, (3, 5, 2), rule=rule(momentum=0.6), return_state=False)
+    x = normal(np.random.default_rng(0), 3, 5, 2)
+
+    def gradient(layer):
+        layer(x, training=training)  # by a number, whose plan is kept
+
+        def loss(momentum):
+            layer.cell.rule.momentum = momentum
+            return keras.ops.sum(layer(x, training=training) ** 2)
+
+        if BACKEND == "jax":
+            import jax
+
+            return jax.grad(loss)(0.6)
+        if BACKEND == "torch":
+            import torch
+
+            momentum = torch.tensor(0.6, requires_grad=True)
+            return torch.autograd.grad(loss(momentum), momentum)[0]
+        import tensorflow as tf
+
+        momentum = tf.Variable(0.6)
+        with tf.GradientTape() as tape:
+            value = loss(momentum)
+        return tape.gradient(value, momentum)
+
+    assert layers[0].plan(training=True).path == "native"
+    one, other = (array(gradient(layer)) for layer in layers)
+    assert_close(one, other, 1e-5)
+    assert abs(other) > 1e-3
+
+
+@pytest.mark.parametrize(
+    "gates, name", [(4, "lstm"), (3, "gru"), (1, "elman"), (4, "nested_gru")]
+)
+def test_what_is_kept_of_masked_steps_is_written(gates, name):
+    """What memory held before may be NaN, which JAX's `debug_nans` finds."""
+    rng, units = np.random.default_rng(0), 5
+    shapes = [(3, gates * units), (gates * units,), (units, gates * units), (gates * units,)]
+    if name == "nested_gru":
+        shapes += [(2 * units, 3 * units), (3 * units,), (units, 3 * units), (3 * units,)]
+    weights = [normal(rng, *shape) for shape in shapes]
+    states = [normal(rng, 4, units) for _ in range(1 if name in ("gru", "elman") else 2)]
+    equation = kernel.Equation(name, mu=np.zeros((1, 1), np.float32))
+    kept = [np.full(s, np.nan, np.float32) for s in equation.kept_shapes(4, 6, units)]
+    mask = np.arange(6) < np.array([[6], [3], [0], [4]])
+    mask[0, 2] = False
+    kernel.forward(equation, normal(rng, 4, 6, 3), weights, states, mask, kept)
+    assert all(np.isfinite(each).all() for each in kept)
+
+
+def test_a_tiny_epsilon_makes_no_nan_of_an_input_of_zero():
+    layers = pair(kmr.AdamLSTM, (3, 4, 2), epsilon=1.2e-38, use_bias=False, return_state=False)
+    x = normal(np.random.default_rng(0), 3, 4, 2)
+    x[:, :2] = 0
+    cotangents = [np.full((3, 4, 4), 1e4, "float32")]
+    (_, one), (_, other) = (
+        results_and_gradients(layer, x, cotangents, training=True) for layer in layers
+    )
+    for name, expected in other.items():
+        assert_close(one[name], expected, 1e-5)
+
+
+def test_a_memory_that_changes_does_not_end_the_kernel():
+    layer = pair(kmr.NestedLSTM, (3, 4, 2))[0]
+    x = normal(np.random.default_rng(0), 3, 4, 2)
+    layer(x, training=True)
+    layer.cell.memory.activation = keras.activations.relu
+    layer(x, training=True)
+    assert runtime.absence() is None
+
+
 def test_modrelu_of_zero_is_zero():
     """Its sign is 0, whatever the bias adds."""
     layers = pair(kmr.MomentumDTRIV, (2, 6, 3), modrelu_bias_initializer="ones")

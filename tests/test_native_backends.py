@@ -390,8 +390,8 @@ def test_a_branch_of_a_graph_takes_a_mask_from_outside():
     import tensorflow as tf
 
     layers = pair(kmr.LSTM, (3, 4, 5), return_state=False)
-    x, mask = tf.constant(normal(np.random.default_rng(0), 3, 4, 5)), MASKS["holes"](3, 4)
-    mask = tf.constant(mask)
+    rng, mask = np.random.default_rng(0), tf.constant(MASKS["holes"](3, 4))
+    x, h, c = (tf.constant(normal(rng, *shape)) for shape in ((3, 4, 5), (3, 4), (3, 4)))
 
     @tf.function
     def gradient(layer, x, taken):
@@ -403,6 +403,35 @@ def test_a_branch_of_a_graph_takes_a_mask_from_outside():
 
     one, other = (gradient(layer, x, tf.constant(True)) for layer in layers)
     assert_close(array(one), array(other), 1e-5)
+
+    def gradient_from_outside(layer):
+        @tf.function
+        def call(x, h, c, taken):
+            run = lambda: layer(x, initial_state=[h, c], training=True)  # noqa: E731
+            return tf.cond(taken, run, lambda: 0 * run())
+
+        with tf.GradientTape() as tape:
+            tape.watch([x, h, c])
+            loss = tf.reduce_sum(call(x, h, c, tf.constant(True)) ** 2)
+        return tape.gradient(loss, [x, h, c])
+
+    for one, other in zip(*map(gradient_from_outside, layers)):
+        assert_close(array(one), array(other), 1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")
+def test_a_graph_of_another_process_is_refused(monkeypatch):
+    """There its functions' numbers may be those of other layers."""
+    import tensorflow as tf
+
+    from keras_momentum_rnn.paths.native import tensorflow_call
+
+    layer, x = pair(kmr.LSTM, (3, 4, 5), return_state=False)[0], tf.ones((3, 4, 5))
+    graph = tf.function(lambda x: layer(x, training=True)).get_concrete_function(x)
+    assert graph(x).shape == (3, 4, 4)
+    monkeypatch.setattr(tensorflow_call, "PROCESS", "another")
+    with pytest.raises(tf.errors.UnknownError, match="use_cudnn=False"):
+        graph(x)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")

@@ -151,6 +151,40 @@ def test_loops_for_files_equal_the_steps(trace):
         assert_close(array(one), array(other), 1e-5)
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("name", ["LSTM", "NestedLSTM", "MomentumDTRIV", "RuleRNN"])
+def test_a_trace_trains_as_what_it_traces(name):
+    """Not with the weights of the trace as constants."""
+    import torch
+
+    options = {"rule": kmr.rules.LearnedMomentum(0.6)} if name == "RuleRNN" else {}
+    layer = getattr(kmr, name)(4, **options)
+    x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
+    layer(x)
+    traced = torch.jit.trace(layer, x)
+    weights = [w.value for w in layer.trainable_weights]
+    with torch.no_grad():
+        for weight in weights:
+            weight.mul_(1.1)
+    longer = torch.cat([x, x], dim=1)
+    outputs = traced(longer), layer(longer)
+    assert_close(*map(array, outputs), 1e-5)
+    for one, other in zip(*(torch.autograd.grad((y**2).sum(), weights) for y in outputs)):
+        assert_close(array(one), array(other), 1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("name", ["LSTM", "MomentumLSTM"])
+def test_a_trace_drops_as_what_it_traces(name):
+    import torch
+
+    x = torch.ones(3, TIME, 2)
+    inputs = keras.Input((TIME, 2))
+    model = keras.Model(inputs, getattr(kmr, name)(4, dropout=0.5)(inputs, training=True))
+    traced = torch.jit.trace(model, x, check_trace=False)
+    assert not np.allclose(array(traced(x)), array(traced(x)))
+
+
 @pytest.mark.parametrize(
     "case",
     named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
@@ -385,7 +419,31 @@ class LearnedMean(Mean):
         return mu, s * ops.convert_to_tensor(self.scale)
 
 
-@pytest.mark.parametrize("rule", [Fading, Mean, LearnedMean, kmr.rules.Identity])
+class Saturating(kmr.rules.LinearRule):
+    """It counts in its own way: to 4."""
+
+    counts = True
+
+    def coefficients(self, t):
+        return t / (t + 3), 0.5
+
+    def advance_counter(self, t, steps=1):
+        return ops.minimum(t + steps, 4.0)
+
+
+class FadingAgain(kmr.rules.ScheduledRestart):
+    """Its momentum falls, and from the start at every restart."""
+
+    def __init__(self):
+        super().__init__(restart_period=4)
+
+    def coefficients(self, t):
+        return 1 / (t + 2), 1.0
+
+
+@pytest.mark.parametrize(
+    "rule", [Fading, Mean, LearnedMean, kmr.rules.Identity, Saturating, FadingAgain]
+)
 @pytest.mark.parametrize("time", [9, CHUNK + 1])
 def test_linear_rules_of_every_kind_equal_the_steps(time, rule, device):
     x = normal(np.random.default_rng(0), 2, time, 3)

@@ -112,12 +112,14 @@ def test_a_call_without_keras_takes_an_array(case):
     assert_close(array(layer.stateless_call(*values, X)[0]), expected)
 
 
-def test_a_stateful_call_is_not_repeated(case):
-    """The repetition would start from the states where the call ended: another gradient."""
+@pytest.mark.parametrize("option", ["stateful=True", "dropout=0.5", "recurrent_dropout=0.5"])
+def test_a_call_that_changes_what_it_starts_from_is_not_repeated(case, option):
+    """The repetition would start from other states or seeds: another gradient."""
+    name, _, value = option.partition("=")
     with keras.RematScope("full"):
-        layer = case.layer(UNITS, stateful=True)
-    with pytest.raises(ValueError, match="Received: stateful=True"):
-        layer(X)
+        layer = case.layer(UNITS, **{name: True if value == "True" else float(value)})
+    with pytest.raises(ValueError, match=f"Received: .*{option}"):
+        layer(X, training=True)
 
 
 def test_stateful_goes_on_from_training_to_prediction(case):

@@ -11,6 +11,7 @@ from keras_momentum_rnn.checks import checked, checked_choice
 from keras_momentum_rnn.exports import (
     may_become_a_file,
     outside_of_the_trace,
+    trace_may_train,
     traced_by_torch,
 )
 from keras_momentum_rnn.hyperparameters import Hyperparameter
@@ -193,7 +194,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
     def recurrent_weights(self, training: bool = False) -> list[Any]:
         if self.fixed_matrix is not None:
             matrix = ops.convert_to_tensor(self.fixed_matrix)
-        elif traced_by_torch():
+        elif traced_by_torch() and not trace_may_train():
             matrix = outside_of_the_trace(lambda: self.recurrent_matrix().detach())
         else:
             matrix = self.recurrent_matrix(portable=may_become_a_file(training))

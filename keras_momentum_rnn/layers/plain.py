@@ -17,7 +17,14 @@ from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.plan import Plan
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active, varying_alike
-from keras_momentum_rnn.recurrent import alike, as_read, check_steps, plan_once
+from keras_momentum_rnn.recurrent import (
+    alike,
+    as_read,
+    check_steps,
+    plan_once,
+    refuse_to_repeat,
+    states_or_seeds_changed,
+)
 from keras_momentum_rnn.rules import register
 
 __all__ = ["LSTM", "GRU", "SimpleRNN"]
@@ -106,6 +113,15 @@ class PlainLayer:
         """Run the sequence, as in Keras."""
         check_steps(self, sequences)
         return super().call(sequences, initial_state, mask, training)
+
+    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Refuse to repeat, for `keras.RematScope`, a call that changes what it starts from."""
+        call = super().rematerialized_call(layer_call, *args, **kwargs)
+        if call is not layer_call:
+            rates = self.cell.dropout or self.cell.recurrent_dropout
+            drops = kwargs.get("training") and rates
+            refuse_to_repeat(self, states_or_seeds_changed(self, drops))
+        return call
 
     def inner_loop(
         self, sequences: Tensor, initial_state: Any, mask: Any, training: bool = False

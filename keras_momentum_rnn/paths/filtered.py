@@ -164,13 +164,18 @@ def filters_drive(rule):
 
     They are learned, are vectors, or are tensors, which a compiled loop cannot hold.
     """
-    return rule.linear and (rule.learns or not rule.shared or not has_fixed_step_size(rule))
+    return rule.linear and (rule.learns or not rule.shared or not has_fixed_numbers(rule))
 
 
-def has_fixed_step_size(rule):
-    """Return whether the step size of a linear rule is a number, the same at every step."""
-    _, s = rule.coefficients(ops.ones((1, 1)) if rule.counts else None)
-    return isinstance(s, Real) or (isinstance(s, np.ndarray) and s.ndim == 0)
+def has_fixed_numbers(rule):
+    """Return whether the coefficients of a linear rule are numbers; if it counts, s alone."""
+    mu, s = rule.coefficients(ops.ones((1, 1)) if rule.counts else None)
+    return is_number(s) and (rule.counts or is_number(mu))
+
+
+def is_number(n):
+    """Return whether something is a number, not a tensor."""
+    return isinstance(n, Real) or (isinstance(n, np.ndarray) and n.ndim == 0)
 
 
 def powers_overflow(rule):

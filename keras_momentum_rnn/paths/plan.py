@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from keras_momentum_rnn.paths.filtered import has_fixed_step_size
+from keras_momentum_rnn.paths.filtered import has_fixed_numbers, is_number
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
-from keras_momentum_rnn.rules import Identity
+from keras_momentum_rnn.rules import Identity, LinearRule, ScheduledRestart
 
 # A kernel of so many weights no longer fits in the CPU cache.
 LARGE = 2**19
@@ -61,7 +61,7 @@ class Call:
         rule: the name of the rule's class, for messages.
         rule_kind: "none", "linear", "elementwise", "scaled" or "other"; "elementwise" is
             linear, with numbers of its own for each element of the drive.
-        rule_learns: bool, whether the rule may have weights.
+        rule_learns: bool, whether the rule's numbers may be learned.
         rule_constant: bool, whether it is linear and has the same numbers at every step.
         rule_extreme: bool, whether its step size is far from 1, see `EXTREME`.
         rule_overflows: bool, whether powers of its momentum overflow, see `powers_overflow`.
@@ -122,7 +122,9 @@ def call_of(cell, training, **call):
     dropout = None
     if training and cell.dropout:
         dropout = "gates" if getattr(cell, "implementation", 2) == 1 else "input"
-    _, gain, factor = rule.scaling if rule.scaled else (0, 1, 1)
+    mu, gain, factor = rule.scaling if rule.scaled else (0, 1, 1)
+    numbers = (mu, gain, factor, rule.beta, rule.epsilon) if rule.scaled else ()
+    learns = rule.learns or not all(map(is_number, numbers))
     return Call(
         dtype=cell.compute_dtype,
         cell=type(cell).__name__,
@@ -134,9 +136,9 @@ def call_of(cell, training, **call):
         drive_width=cell.drive_width,
         rule=type(rule).__name__,
         rule_kind=kind_of(rule),
-        rule_learns=rule.learns,
+        rule_learns=learns,
         rule_constant=rule.linear and not rule.counts,
-        rule_extreme=not rule.learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
+        rule_extreme=not learns and not EXTREME[0] <= gain * factor <= EXTREME[1],
         training=bool(training),
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
@@ -151,15 +153,28 @@ def kind_of(rule):
     if not rule.linear:
         # A subclass of `Identity` may do anything.
         return "none" if type(rule) is Identity else "other"
-    if rule.counts and not (rule.shared and (rule.learns or has_fixed_step_size(rule))):
+    if rule.counts and not (
+        rule.shared and counts_as_known(rule) and (rule.learns or has_fixed_numbers(rule))
+    ):
         return "other"
     return "linear" if rule.shared else "elementwise"
+
+
+def counts_as_known(rule):
+    """Return whether mu_t of a rule that counts is that of the first counter plus the steps."""
+    kind = type(rule)
+    if kind.advance_counter is ScheduledRestart.advance_counter:
+        return kind.coefficients is ScheduledRestart.coefficients
+    return kind.advance_counter is LinearRule.advance_counter
 
 
 def choose(call):
     """Return the `Plan` of a `Call`: the first kernel of the registry that serves it."""
     if call.exported:
-        kernel = UNIVERSAL if call.unroll else EXPORTED.get(call.exported, UNIVERSAL)
+        # A traced step has no dropout.
+        drops = call.exported == "torchscript" and (call.dropout or call.recurrent_dropout)
+        steps = call.unroll or drops
+        kernel = UNIVERSAL if steps else EXPORTED.get(call.exported, UNIVERSAL)
         reason = "the call is traced for a file, which carries plain steps"
         return plan_with(kernel, call, [reason])
     if call.use_cudnn is False:

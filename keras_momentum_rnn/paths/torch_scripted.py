@@ -5,11 +5,13 @@ has; a scripted loop stays a loop, in ONNX and OpenVINO too. So one step is trac
 scripted loop runs it.
 """
 
+import math
+
 import keras
 import torch
 from keras import ops
 
-from keras_momentum_rnn.exports import outside_of_the_trace
+from keras_momentum_rnn.exports import outside_of_the_trace, trace_may_train
 
 
 def run_scripted_steps(cell, sequence, plan):
@@ -25,55 +27,83 @@ def run_scripted_steps(cell, sequence, plan):
     if mask is not None:
         columns = torch.cat([columns, ops.cast(mask, wide).unsqueeze(-1)], dim=-1)
     dtypes = [s.dtype for s in states]
+    weights = trained_weights(cell)
+    flat = torch.cat([packed.new_zeros(0), *(w.reshape(-1) for w in weights)])
     # Outside, since traces do not nest.
-    step = outside_of_the_trace(lambda: traced_step(cell, dtypes, x.dtype, mask is not None))
-    outputs, packed = loop_over(step)(columns, packed)
+    step = outside_of_the_trace(
+        lambda: traced_step(cell, dtypes, x.dtype, mask is not None, weights)
+    )
+    outputs, packed = loop_over(step)(columns, packed, flat)
     final = torch.split(packed, cell.state_size, dim=1)
     final = [state.to(first.dtype) for state, first in zip(final, states)]
     return outputs.to(states[0].dtype), final
 
 
 def loop_over(step):
-    """Return a scripted loop of a traced step, a function (columns, states) -> (h, states)."""
+    """Return a scripted loop of a traced step, a function of the same arguments."""
 
-    def loop(columns: torch.Tensor, states: torch.Tensor):
+    def loop(columns: torch.Tensor, states: torch.Tensor, weights: torch.Tensor):
         outputs = []
         for t in range(columns.size(1)):
-            h, states = step(columns[:, t], states)
+            h, states = step(columns[:, t], states, weights)
             outputs.append(h)
         return torch.stack(outputs, 1), states
 
     return torch.jit.script(loop)
 
 
-def traced_step(cell, dtypes, x_dtype, masked):
-    """Return a traced step of a cell, whose weights are constants.
+def trained_weights(cell):
+    """Return the weights of a cell, and what it makes of them for h, that a trace may train."""
+    if not trace_may_train():
+        return []
+    made = [ops.convert_to_tensor(w) for w in cell.recurrent_weights() if w is not None]
+    return [*(v.value for v in cell.weights), *made]
 
-    It is a function (columns, states) -> (h, states).
+
+def traced_step(cell, dtypes, x_dtype, masked, weights):
+    """Return a traced step of a cell, a function (columns, states, flat) -> (h, states).
 
     Args:
         cell: a `RuleCell`.
         dtypes: list of the dtypes of its states.
         x_dtype: dtype of the input.
         masked: bool, whether the last column is the mask.
+        weights: list of `trained_weights`, which `flat` holds one after the other. If it is
+            empty the weights are constants.
     """
-    weights = [(v, v.value.detach()) for v in cell.variables]
-    with torch.no_grad(), keras.StatelessScope(state_mapping=weights):
-        step = cell.step_from_input(training=False)
+    constants = [(v, v.value.detach()) for v in cell.variables]
+    with torch.no_grad(), keras.StatelessScope(state_mapping=constants):
+        constant_step = cell.step_from_input(training=False)
+        present = [w is not None for w in cell.recurrent_weights()]
+    # Numbers, which a trace does not take for its own.
+    sizes = [math.prod(w.shape) for w in weights]
+    kinds = [(tuple(w.shape), w.dtype) for w in weights]
 
-        def packed_step(columns, packed):
-            x = columns[:, :-1] if masked else columns
-            states = torch.split(packed, cell.state_size, dim=1)
-            states = [state.to(dtype) for state, dtype in zip(states, dtypes)]
-            new = torch.cat([s.to(packed.dtype) for s in step(x.to(x_dtype), states)], dim=1)
-            new = torch.where(columns[:, -1:] > 0, new, packed) if masked else new
-            return new[:, : cell.state_size[0]], new
+    def step_of(flat):
+        parts = zip(torch.split(flat, sizes), kinds)
+        parts = iter([part.reshape(shape).to(dtype) for part, (shape, dtype) in parts])
+        variables = [(v, next(parts)) for v in cell.weights]
+        made = [next(parts) if there else None for there in present]
 
-        width = cell.kernel.shape[0] + masked
-        wide = getattr(torch, cell.slot_dtype)
-        device = weights[0][1].device
-        example = [
-            torch.zeros(2, size, dtype=wide, device=device)
-            for size in (width, sum(cell.state_size))
-        ]
-        return torch.jit.trace(packed_step, tuple(example), check_trace=False)
+        def step(x, states):
+            with keras.StatelessScope(state_mapping=[*constants, *variables]):
+                u = cell.projection()(x)
+                return cell.step_from_projection(weights=made)(u, states)
+
+        return step
+
+    def packed_step(columns, packed, flat):
+        step = step_of(flat) if weights else constant_step
+        x = columns[:, :-1] if masked else columns
+        states = torch.split(packed, cell.state_size, dim=1)
+        states = [state.to(dtype) for state, dtype in zip(states, dtypes)]
+        new = torch.cat([s.to(packed.dtype) for s in step(x.to(x_dtype), states)], dim=1)
+        new = torch.where(columns[:, -1:] > 0, new, packed) if masked else new
+        return new[:, : cell.state_size[0]], new
+
+    widths = cell.kernel.shape[0] + masked, sum(cell.state_size)
+    options = {"dtype": getattr(torch, cell.slot_dtype), "device": constants[0][1].device}
+    example = [torch.zeros(2, width, **options) for width in widths]
+    flat = torch.zeros(sum(sizes), **options)
+    with torch.no_grad():
+        return torch.jit.trace(packed_step, (*example, flat), check_trace=False)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import keras
+from keras import ops
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.second_moment import update_second_moment
@@ -121,9 +122,12 @@ class Rule:
 
     @property
     def learns(self) -> bool:
-        """Whether the rule may have weights: whether its class has a `build`."""
+        """Whether its numbers may be learned: its class has a `build`, or it keeps tensors."""
         cls = type(self)
-        return cls.build is not Rule.build or cls.build_for is not Rule.build_for
+        if cls.build is not Rule.build or cls.build_for is not Rule.build_for:
+            return True
+        kept = vars(self).values()
+        return any(isinstance(n, keras.Variable) or ops.is_tensor(n) for n in kept)
 
 
 def refuse_another_step(cls, base, instead, names=("update", "update_factored", "slots")):
@@ -140,7 +144,8 @@ class LinearRule(Rule):
     """A rule whose drive is linear in the inputs: `v_t = mu_t v_{t-1} + s u_t`, `g_t = v_t`.
 
     A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. If s does,
-    too, the rule runs step by step. Its slots are v and, where it counts, t. Where mu_t and s
+    too, or if the subclass has an `advance_counter` of its own, the rule runs step by step.
+    Its slots are v and, where it counts, t. Where mu_t and s
     are vectors, one number for each of the drive, it sets `shared` to False, and does not
     count.
 

@@ -106,9 +106,10 @@ def scaled_row_back(d_drive, du, i, u, v_all, r, at, dv, dm, j, width, numbers):
     for k in range(0, width, WIDTH):
         root = load(r, at + k)
         d = factor * load(d_drive, i + k) * root
-        # In another order the third power of the root comes first, of large u 0 in float32.
+        # In another order the third power of the root comes first, of large u 0 in float32, or
+        # d times the root, of a tiny epsilon infinite.
         drive = ordered_product(load(v_all, at + k), root)
-        d_moment = load(dm, j + k) - half * drive * ordered_product(d, root)
+        d_moment = load(dm, j + k) - half * ordered_product(ordered_product(drive, d), root)
         d_velocity = load(dv, j + k) + d
         store(du, i + k, multiply_add(share * load(u, at + k), d_moment, gain * d_velocity))
         store(dv, j + k, mu * d_velocity)

@@ -95,8 +95,11 @@ def forward(arrays, keeps, shape, first, rows):
                     cell, u, y, r * wide, side, kept.gates, at, kept.c, c, c_new,
                     h_all, h, padded,
                 )  # fmt: skip
-            elif cell == LSTM:
-                copy(kept.c, c_new, kept.c, c, padded)
+            else:
+                if cell == LSTM:
+                    copy(kept.c, c_new, kept.c, c, padded)
+                if keeps:  # no way back reads this, but JAX looks for NaN there
+                    clear(kept.gates, at, shape.kept)
             # Where the last h is enough, each step writes over the one before.
             output = order[sample] * shape.outputs + min(t, shape.outputs - 1)
             copy_ragged(kept.h, output * shape.units, h_all, h, shape.units)

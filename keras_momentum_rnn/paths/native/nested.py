@@ -208,6 +208,8 @@ def forward(arrays, keeps, shape, first, rows):
             memory_at = at + 4 * padded
             if not active[sample * shape.time + t]:
                 copy(kept.c, new, kept.c, old, c_row)
+                if keeps:
+                    clear(kept.gates, at, shape.kept)
             elif is_gru:
                 copy(kept.c, new, kept.c, old, padded)
                 gru_row(memory_u, i, memory_y, i, kept.gates, memory_at, kept.c, new, padded)

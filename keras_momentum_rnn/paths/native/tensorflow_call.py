@@ -1,5 +1,7 @@
 """The native kernel as an operation of TensorFlow."""
 
+import secrets
+
 import numpy as np
 import tensorflow as tf
 
@@ -15,7 +17,8 @@ def run_cell(problem, x, weights, states):
     cell = Cell(problem, x, weights, states)
     run = tf.custom_gradient(cell.train if problem.training else cell.infer)
     given = [tf.convert_to_tensor(w) for w in weights if w is not None]
-    outputs, *finals = run(x, *given, *states)
+    # The gradient of a `tf.cond` cannot take a tensor from outside of its graph.
+    outputs, *finals = run(tf.identity(x), *given, *map(tf.identity, states))
     return outputs, finals
 
 
@@ -167,11 +170,31 @@ NO_FORWARD_MODE = (
 )
 
 
+# What no other process has. A graph names our functions by their numbers alone, which in the
+# process that loads its file may be those of another layer.
+PROCESS = secrets.token_hex(8)
+
+
+def of_this_process(function):
+    """Return the function with an argument more, by which it refuses another's graph."""
+
+    def checked(process, *arrays):
+        if process.decode() != PROCESS:
+            raise RuntimeError(
+                "This graph calls the native kernel of the process that made it. Build its "
+                "layers with `use_cudnn=False` before you save it"
+            )
+        return function(*arrays)
+
+    return checked
+
+
 def call(function, count, *arguments):
     """Return what a function on arrays returns, so many tensors of float32."""
     if not tf.executing_eagerly():  # where forward mode would find 0, and say nothing
         message = {"message": NO_FORWARD_MODE}
         arguments = [tf.raw_ops.PreventGradient(input=a, **message) for a in arguments]
+        function, arguments = of_this_process(function), [tf.constant(PROCESS), *arguments]
     return tf.numpy_function(function, arguments, [tf.float32] * count, stateful=False)
 
 
