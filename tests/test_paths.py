@@ -152,12 +152,20 @@ def test_loops_for_files_equal_the_steps(trace):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-@pytest.mark.parametrize("name", ["LSTM", "NestedLSTM", "MomentumDTRIV", "RuleRNN"])
-def test_a_trace_trains_as_what_it_traces(name):
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("LSTM", {}),
+        ("NestedLSTM", {}),
+        ("MomentumDTRIV", {}),
+        ("RuleRNN", {"rule": kmr.rules.LearnedMomentum(0.6)}),
+        ("AdamRNN", {"parameterization": "hidden"}),
+    ],
+)
+def test_a_trace_trains_as_what_it_traces(name, options):
     """Not with the weights of the trace as constants."""
     import torch
 
-    options = {"rule": kmr.rules.LearnedMomentum(0.6)} if name == "RuleRNN" else {}
     layer = getattr(kmr, name)(4, **options)
     x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
     layer(x)

@@ -105,5 +105,5 @@ def traced_step(cell, dtypes, x_dtype, masked, weights):
     options = {"dtype": getattr(torch, cell.slot_dtype), "device": constants[0][1].device}
     example = [torch.zeros(2, width, **options) for width in widths]
     flat = torch.zeros(sum(sizes), **options)
-    with torch.no_grad():
+    with torch.no_grad(), keras.StatelessScope(state_mapping=constants):
         return torch.jit.trace(packed_step, (*example, flat), check_trace=False)
