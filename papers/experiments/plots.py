@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from papers import presentation
 from papers.experiments.claims import at_chance
-from papers.experiments.summary import BASELINE, layers, metric_curves, of_layer
+from papers.experiments.summary import BASELINE, layers, metric_curves, number, of_layer
 
 # The same layer looks the same in every picture.
 COLORS = {
@@ -146,7 +146,7 @@ def finding(results, metric, ends):
     if {*ends} <= {*at_chance(results)}:
         return "No layer is better than a constant output"
     best, *others = ends
-    told = f"{best} ends at a test {WORDS.get(metric, metric)} of {ends[best]:.3g}"
+    told = f"{best} ends at a test {WORDS.get(metric, metric)} of {number(ends[best])}"
     if not others:
         return told
     if BASELINE in others:
@@ -161,7 +161,7 @@ def finding(results, metric, ends):
         for name in (best, other)
     ]
     after = [f" after {count} epochs" if len({*epochs}) > 1 else "" for count in epochs]
-    return f"{told}{after[0]}, {named} at {ends[other]:.3g}{after[1]}"
+    return f"{told}{after[0]}, {named} at {number(ends[other])}{after[1]}"
 
 
 def described(results, title):

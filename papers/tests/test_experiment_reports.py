@@ -234,7 +234,7 @@ def test_few_layers_stand_out_and_the_title_is_the_finding():
     ends = plots.last_values(found, "accuracy")
     assert plots.shown(list(ends)) == ["arm6", "arm5", "arm4", "arm3", "LSTM"]
     assert plots.finding(found, "accuracy", ends) == (
-        "arm6 ends at a test accuracy of 0.6, LSTM at 0.05"
+        "arm6 ends at a test accuracy of 0.600, LSTM at 0.05"
     )
     assert "the last, arm0, at 0" in plots.finding(
         results(runs), "accuracy", plots.last_values(results(runs), "accuracy")

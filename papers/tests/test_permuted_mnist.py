@@ -65,7 +65,7 @@ def test_the_report_has_both_accuracies_and_how_soon(results):
     np.testing.assert_allclose(drawn["AdamLSTM"], [0.82, 0.91, 0.94])
     names = {text.get_text() for text in axes.texts}
     assert names == {"LSTM", "AdamLSTM", "LSTM-x2.5", "MomentumDTRIV"}
-    assert axes.get_title() == "AdamLSTM ends at a test accuracy of 0.94, LSTM at 0.83"
+    assert axes.get_title() == "AdamLSTM ends at a test accuracy of 0.940, LSTM at 0.830"
 
 
 def test_a_title_says_where_its_two_rows_are_epochs_apart(results):
@@ -75,7 +75,7 @@ def test_a_title_says_where_its_two_rows_are_epochs_apart(results):
     ]
     axes = permuted_mnist.curves_picture({**results, "runs": runs}).axes[0]
     assert axes.get_title() == (
-        "LSTM ends at a test accuracy of 0.6 after 2 epochs, the next, AdamLSTM, at 0.55 "
+        "LSTM ends at a test accuracy of 0.600 after 2 epochs, the next, AdamLSTM, at 0.550 "
         "after 3 epochs"
     )
 
