@@ -93,7 +93,7 @@ def traced_by_torch(length: int = 1) -> str | None:
 
 
 def trace_may_train() -> bool:
-    """Return whether what TorchScript traces now may be trained, since it is for no other file.
+    """Return whether what TorchScript traces now may be trained: no other file is in sight.
 
     Elsewhere weights are constants. OpenVINO does not tell, and knows few operations: where it
     is loaded, any trace may be for it.

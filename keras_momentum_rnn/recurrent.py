@@ -426,9 +426,11 @@ def states_or_seeds_changed(layer, drops):
     """Return by which argument a call changes states, or seeds if it `drops`, or None."""
     if layer.stateful:
         return "stateful=True"
-    cell = layer.cell
-    rates = f"dropout={cell.dropout}, recurrent_dropout={cell.recurrent_dropout}"
-    return rates if drops else None
+    if not drops:
+        return None
+    rates = layer.cell.dropout, layer.cell.recurrent_dropout
+    named = "dropout={}, recurrent_dropout={}".format(*rates)
+    return named if any(rates) else "a memory with dropout"
 
 
 def check_steps(layer, sequences):
@@ -478,7 +480,7 @@ def plan_once(layer, cell, plans, **call):
         call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
     # A rule of a user may have no hash.
     rule = id(cell.rule) if type(cell.rule).__hash__ is None else cell.rule
-    dropouts = cell.dropout, cell.recurrent_dropout
+    dropouts = cell.dropout, cell.recurrent_dropout, cell.has_dropout
     equation = cell.recurrence_name, cell.standard_activations
     key = (*call.items(), rule, cell.rule.learns, *dropouts, *equation)
     if key not in plans:

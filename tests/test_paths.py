@@ -182,13 +182,20 @@ def test_a_trace_trains_as_what_it_traces(name, options):
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-@pytest.mark.parametrize("name", ["LSTM", "MomentumLSTM"])
-def test_a_trace_drops_as_what_it_traces(name):
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("LSTM", {"dropout": 0.5}),
+        ("MomentumLSTM", {"recurrent_dropout": 0.5}),
+        ("NestedLSTM", {"memory": keras.layers.LSTMCell(4, dropout=0.5)}),
+    ],
+)
+def test_a_trace_drops_as_what_it_traces(name, options):
     import torch
 
     x = torch.ones(3, TIME, 2)
     inputs = keras.Input((TIME, 2))
-    model = keras.Model(inputs, getattr(kmr, name)(4, dropout=0.5)(inputs, training=True))
+    model = keras.Model(inputs, getattr(kmr, name)(4, **options)(inputs, training=True))
     traced = torch.jit.trace(model, x, check_trace=False)
     assert not np.allclose(array(traced(x)), array(traced(x)))
 

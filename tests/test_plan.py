@@ -261,8 +261,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
         for kernel in registry.KERNELS
         if kernel.path == plan.path and kernel.serves_device(call)
     ]
-    drops = call.dropout or call.recurrent_dropout
-    if call.exported == "torchscript" and drops:
+    if call.exported == "torchscript" and call.drops:
         assert plan.path == "step"  # a traced step drops nothing
     elif call.exported and not call.unroll:
         loops = {

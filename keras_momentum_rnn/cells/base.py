@@ -222,7 +222,7 @@ class RuleCell:
         """Return x -> x @ kernel + bias, x under one dropout mask or one for each gate."""
         kernel = ops.convert_to_tensor(kernel, dtype=dtype)
         bias = None if bias is None else ops.convert_to_tensor(bias, dtype=dtype)
-        if traced_by_torch():
+        if traced_by_torch() not in (None, "torchscript"):
             # A loop in a graph refuses two views of one weight.
             kernel, bias = (None if w is None else ops.copy(w) for w in (kernel, bias))
         masks = keras.tree.map_structure(

@@ -185,7 +185,7 @@ def powers_overflow(rule):
     """
     if rule.scaled:
         mu, _, _ = rule.scaling
-    elif rule.linear and not rule.learns:
+    elif rule.linear and not rule.has_weights:
         mu, _ = rule.coefficients(SAMPLED_STEPS if rule.counts else None)
     else:
         return False

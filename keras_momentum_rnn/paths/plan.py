@@ -68,6 +68,7 @@ class Call:
         training: bool, as of the call.
         dropout: None, "input", or "gates" where each gate has a mask of its own.
         recurrent_dropout: bool, whether dropout acts on h in this call.
+        drops: bool, whether any dropout acts in this call, that of a memory included.
         mask: bool, whether the call has a mask.
         slots_given: bool, whether the call's `initial_state` holds slots.
         transformed: bool, whether a function transform of PyTorch acts on the call.
@@ -96,6 +97,7 @@ class Call:
     training: bool
     dropout: str | None
     recurrent_dropout: bool
+    drops: bool
     mask: bool
     slots_given: bool
     transformed: bool
@@ -142,6 +144,7 @@ def call_of(cell, training, **call):
         training=bool(training),
         dropout=dropout,
         recurrent_dropout=bool(training and cell.recurrent_dropout),
+        drops=bool(training and (cell.dropout or cell.recurrent_dropout or cell.has_dropout)),
         **call,
     )
 
@@ -172,8 +175,7 @@ def choose(call):
     """Return the `Plan` of a `Call`: the first kernel of the registry that serves it."""
     if call.exported:
         # A traced step has no dropout.
-        drops = call.exported == "torchscript" and (call.dropout or call.recurrent_dropout)
-        steps = call.unroll or drops
+        steps = call.unroll or (call.exported == "torchscript" and call.drops)
         kernel = UNIVERSAL if steps else EXPORTED.get(call.exported, UNIVERSAL)
         reason = "the call is traced for a file, which carries plain steps"
         return plan_with(kernel, call, [reason])

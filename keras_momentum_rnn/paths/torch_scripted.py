@@ -53,7 +53,7 @@ def loop_over(step):
 
 
 def trained_weights(cell):
-    """Return the weights of a cell, and what it makes of them for h, that a trace may train."""
+    """Return the weights of a cell that a trace may train, and its `recurrent_weights`."""
     if not trace_may_train():
         return []
     made = [ops.convert_to_tensor(w) for w in cell.recurrent_weights() if w is not None]

@@ -122,12 +122,17 @@ class Rule:
 
     @property
     def learns(self) -> bool:
-        """Whether its numbers may be learned: its class has a `build`, or it keeps tensors."""
-        cls = type(self)
-        if cls.build is not Rule.build or cls.build_for is not Rule.build_for:
-            return True
+        """Whether its numbers may be learned: it has weights, or a tensor as an attribute."""
         kept = vars(self).values()
-        return any(isinstance(n, keras.Variable) or ops.is_tensor(n) for n in kept)
+        return self.has_weights or any(
+            isinstance(n, keras.Variable) or ops.is_tensor(n) for n in kept
+        )
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the rule may have weights: whether its class has a `build`."""
+        cls = type(self)
+        return cls.build is not Rule.build or cls.build_for is not Rule.build_for
 
 
 def refuse_another_step(cls, base, instead, names=("update", "update_factored", "slots")):
@@ -143,9 +148,9 @@ def refuse_another_step(cls, base, instead, names=("update", "update_factored", 
 class LinearRule(Rule):
     """A rule whose drive is linear in the inputs: `v_t = mu_t v_{t-1} + s u_t`, `g_t = v_t`.
 
-    A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. If s does,
-    too, or if the subclass has an `advance_counter` of its own, the rule runs step by step.
-    Its slots are v and, where it counts, t. Where mu_t and s
+    A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. The rule
+    runs step by step if s does, too, or if it defines how its counter advances. Its slots are
+    v and, where it counts, t. Where mu_t and s
     are vectors, one number for each of the drive, it sets `shared` to False, and does not
     count.
 
