@@ -261,7 +261,6 @@ test_orthogonal_training.py  either
     slow      orthogonal_after_many_updates[1000-*]
     compiled  several_steps_in_one_compiled_execution
 test_paths.py
-    slow      loops_for_files_equal_the_steps[open*]
     torch     bidirectional_and_models_take_the_fast_path[*AdamLSTM*]
     torch     bidirectional_and_models_take_the_fast_path[*MCRM-momentum*]
     once      bidirectional_and_models_take_the_fast_path  1/3
@@ -373,6 +372,8 @@ test_streaming.py  either
     slow      step_by_step_equals_predict  1/4
     torch     what_needs_other_steps_is_refused
     compiled  a_vocabulary_is_copied
+test_traces.py
+    slow      loops_for_files_equal_the_steps[open*]
 test_training.py  torch
     quick     jit_compile[dropout-AdamLSTM]
     slow      jit_compile[*-AdamLSTM]

@@ -23,8 +23,6 @@ import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths.filtered import CHUNK, filtered, filtered_by
 from keras_momentum_rnn.paths.native.runtime import SWITCH
-from keras_momentum_rnn.paths.registry import EXPORTED
-from keras_momentum_rnn.paths.run import Sequence
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -131,73 +129,6 @@ def test_loops_equal_the_steps(case, monkeypatch):
 def test_a_loop_of_no_samples():
     layer = kmr.AdamLSTM(4, return_sequences=True)
     assert run(layer, np.zeros((0, TIME, 3), "float32"))[0].shape == (0, TIME, 4)
-
-
-@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-@pytest.mark.parametrize("trace", ["torchscript", "open graph"])
-def test_loops_for_files_equal_the_steps(trace):
-    import torch
-
-    if trace == "open graph" and not hasattr(torch, "while_loop"):
-        pytest.skip("needs a newer PyTorch")
-    layer, step = pair(*named("AdamLSTM"))
-    x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
-    mask = torch.from_numpy(MASKS["holes"](3, TIME))
-    sequence = Sequence(x, layer.get_initial_state(3), mask)
-    with torch.no_grad():
-        outputs, states = EXPORTED[trace].load()(layer.cell, sequence, None)
-        expected = step(x, mask=mask)
-    for one, other in zip([outputs, *states], expected, strict=True):
-        assert_close(array(one), array(other), 1e-5)
-
-
-@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-@pytest.mark.parametrize(
-    "name, options",
-    [
-        ("LSTM", {}),
-        ("NestedLSTM", {}),
-        ("MomentumDTRIV", {}),
-        ("RuleRNN", {"rule": kmr.rules.LearnedMomentum(0.6)}),
-        ("AdamRNN", {"parameterization": "hidden"}),
-    ],
-)
-def test_a_trace_trains_as_what_it_traces(name, options):
-    """Not with the weights of the trace as constants."""
-    import torch
-
-    layer = getattr(kmr, name)(4, **options)
-    x = torch.from_numpy(normal(np.random.default_rng(1), 3, TIME, 2))
-    layer(x)
-    traced = torch.jit.trace(layer, x)
-    weights = [w.value for w in layer.trainable_weights]
-    with torch.no_grad():
-        for weight in weights:
-            weight.mul_(1.1)
-    longer = torch.cat([x, x], dim=1)
-    outputs = traced(longer), layer(longer)
-    assert_close(*map(array, outputs), 1e-5)
-    for one, other in zip(*(torch.autograd.grad((y**2).sum(), weights) for y in outputs)):
-        assert_close(array(one), array(other), 1e-5)
-
-
-@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
-@pytest.mark.parametrize(
-    "name, options",
-    [
-        ("LSTM", {"dropout": 0.5}),
-        ("MomentumLSTM", {"recurrent_dropout": 0.5}),
-        ("NestedLSTM", {"memory": keras.layers.LSTMCell(4, dropout=0.5)}),
-    ],
-)
-def test_a_trace_drops_as_what_it_traces(name, options):
-    import torch
-
-    x = torch.ones(3, TIME, 2)
-    inputs = keras.Input((TIME, 2))
-    model = keras.Model(inputs, getattr(kmr, name)(4, **options)(inputs, training=True))
-    traced = torch.jit.trace(model, x, check_trace=False)
-    assert not np.allclose(array(traced(x)), array(traced(x)))
 
 
 @pytest.mark.parametrize(

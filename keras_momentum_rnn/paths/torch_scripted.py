@@ -40,7 +40,7 @@ def run_scripted_steps(cell, sequence, plan):
 
 
 def loop_over(step):
-    """Return a scripted loop of a traced step, a function of the same arguments."""
+    """Return a scripted loop of a traced step: (columns, states, flat) -> (h, states)."""
 
     def loop(columns: torch.Tensor, states: torch.Tensor, weights: torch.Tensor):
         outputs = []
@@ -75,12 +75,12 @@ def traced_step(cell, dtypes, x_dtype, masked, weights):
     with torch.no_grad(), keras.StatelessScope(state_mapping=constants):
         constant_step = cell.step_from_input(training=False)
         present = [w is not None for w in cell.recurrent_weights()]
-    # Numbers, which a trace does not take for its own.
+    # Read here, since a trace would make tensors of them.
     sizes = [math.prod(w.shape) for w in weights]
-    kinds = [(tuple(w.shape), w.dtype) for w in weights]
+    shapes = [(tuple(w.shape), w.dtype) for w in weights]
 
     def step_of(flat):
-        parts = zip(torch.split(flat, sizes), kinds)
+        parts = zip(torch.split(flat, sizes), shapes)
         parts = iter([part.reshape(shape).to(dtype) for part, (shape, dtype) in parts])
         variables = [(v, next(parts)) for v in cell.weights]
         made = [next(parts) if there else None for there in present]

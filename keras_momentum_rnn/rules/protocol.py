@@ -150,9 +150,8 @@ class LinearRule(Rule):
 
     A subclass gives `coefficients`, and sets `counts` to True if mu_t depends on t. The rule
     runs step by step if s does, too, or if it defines how its counter advances. Its slots are
-    v and, where it counts, t. Where mu_t and s
-    are vectors, one number for each of the drive, it sets `shared` to False, and does not
-    count.
+    v and, where it counts, t. Where mu_t and s are vectors, one number for each of the drive,
+    it sets `shared` to False, and does not count.
 
     Example:
 
