@@ -141,9 +141,9 @@ class NestedCell(RuleLSTMCell):
 
     @property
     def has_dropout(self) -> bool:
-        memory = self.memory
-        rates = (getattr(memory, name, 0) for name in ("dropout", "recurrent_dropout"))
-        return super().has_dropout or any(rates)
+        # A property of `super()` is nothing that `torch.compile` can trace.
+        rates = "dropout", "recurrent_dropout"
+        return any(getattr(cell, name, 0) for cell in (self, self.memory) for name in rates)
 
     def get_recurrent_dropout_mask(self, step_input: Tensor) -> Any:
         """Draw the masks of the memory, too: Keras asks for them once before the loop."""
