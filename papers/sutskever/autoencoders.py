@@ -46,11 +46,11 @@ from papers.sutskever.autoencoders_report import figures_of, report_of
 from papers.sutskever.curves import (
     IMAGES,
     WIDTHS,
-    Updates,
     cross_entropy,
     curves,
     deep_autoencoder,
     squared_error,
+    updates_of,
 )
 from papers.tasks.files import read_tfds
 
@@ -187,7 +187,7 @@ def to_next_point(run, model, settings, images):
     last = min(end for end in (low, whole, first + settings["every"]) if end > first)
     start = time.perf_counter()
     model.optimizer.resume_variable_values(model.trainable_variables)
-    batches = Updates(images, settings["batch_size"], settings["seed"], first, last)
+    batches = updates_of(images, settings["batch_size"], settings["seed"], first, last)
     fit = model.fit(batches, shuffle=False, verbose=0)
     run["seconds"] += time.perf_counter() - start
     run["updates"] = last

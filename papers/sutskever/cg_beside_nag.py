@@ -31,10 +31,10 @@ from papers.presentation import COLORS, markdown_table, tidy
 from papers.sutskever.curves import (
     IMAGES,
     WIDTHS,
-    Updates,
     cross_entropy,
     curves,
     deep_autoencoder,
+    updates_of,
 )
 from papers.sutskever.hessian_free import hf_of_2010
 
@@ -70,9 +70,9 @@ def damped_quadratic(options):
     model = HessianFreeModel(network.inputs, network.outputs)
     model.compile(hf_of_2010(1.0), cross_entropy)
     images = curves(IMAGES["curves"])
-    before = Updates(images, options.images, SEED, 0, options.updates)
+    before = updates_of(images, options.images, SEED, 0, options.updates)
     losses = model.fit(before, shuffle=False, verbose=0).history["loss"]
-    ((x, y),) = Updates(images, options.images, SEED, options.updates, options.updates + 1)
+    x, y = updates_of(images, options.images, SEED, options.updates, options.updates + 1)[0]
     quadratic, damping = model.quadratic(x, y), float(model.optimizer.damping)
     gradient = ops.convert_to_numpy(quadratic.gradient)
 

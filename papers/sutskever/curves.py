@@ -8,6 +8,7 @@ from keras import ops
 from scipy.special import expit
 
 from papers.initializers import SparseUnits
+from papers.tasks import Batches, Split
 
 # Table 6 of Sutskever et al. (2013): the encoders, from the pixels to the code.
 WIDTHS = {
@@ -100,8 +101,8 @@ def squared_error(model, images):
     return float(np.mean(np.sum((expit(logits) - images) ** 2, axis=1), dtype="float64"))
 
 
-class Updates(keras.utils.PyDataset):
-    """The batches of some updates: every pass over the images has its own order.
+def updates_of(images, batch_size, seed, first, last):
+    """Return the `Batches` of some updates: every pass over the images has its own order.
 
     Args:
         images: array (images, pixels).
@@ -109,18 +110,5 @@ class Updates(keras.utils.PyDataset):
         seed: int, of the orders.
         first, last: the updates, counted from 0; the last is not among them.
     """
-
-    def __init__(self, images, batch_size, seed, first, last):
-        super().__init__()
-        self.images, self.batch_size, self.seed = images, batch_size, seed
-        self.numbers = range(first, last)
-
-    def __len__(self):
-        return len(self.numbers)
-
-    def __getitem__(self, index):
-        batches = len(self.images) // self.batch_size
-        epoch, batch = divmod(self.numbers[index], batches)
-        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.images))
-        x = self.images[order[batch * self.batch_size :][: self.batch_size]]
-        return x, x
+    whole, passes = len(images) // batch_size, Split(images, images).batches(batch_size, seed)
+    return Batches(last - first, lambda _, i: passes.batch(*divmod(first + i, whole)))

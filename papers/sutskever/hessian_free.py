@@ -45,11 +45,11 @@ from papers.initializers import EchoState
 from papers.sutskever.curves import (
     IMAGES,
     WIDTHS,
-    Updates,
     cross_entropy,
     curves,
     deep_autoencoder,
     squared_error,
+    updates_of,
 )
 from papers.sutskever.hessian_free_report import figures_of, report_of
 
@@ -260,7 +260,7 @@ def deep(run, method):
     model = compiled(network.inputs, network.outputs, method, run, cross_entropy)
     return Problem(
         model,
-        partial(Updates, images, method.batch_size, run["seed"]),
+        partial(updates_of, images, method.batch_size, run["seed"]),
         lambda: squared_error(model, images[:EVALUATED]),
     )
 

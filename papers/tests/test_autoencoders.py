@@ -11,11 +11,11 @@ from papers.experiments import runner
 from papers.sutskever import autoencoders
 from papers.sutskever.autoencoders_report import report_of
 from papers.sutskever.curves import (
-    Updates,
     cross_entropy,
     curves,
     deep_autoencoder,
     squared_error,
+    updates_of,
 )
 
 
@@ -68,12 +68,12 @@ def test_errors_are_sums_over_pixels():
 
 def test_batches_of_an_epoch_have_each_image_once():
     images = np.arange(10.0)[:, None]
-    passes = Updates(images, 3, seed=5, first=0, last=9)
+    passes = updates_of(images, 3, seed=5, first=0, last=9)
     batches = [passes[i][0][:, 0] for i in range(len(passes))]
     for epoch in range(3):
         assert len(np.unique(batches[3 * epoch : 3 * epoch + 3])) == 9
     assert not np.array_equal(batches[:3], batches[3:6])
-    later = Updates(images, 3, seed=5, first=4, last=6)
+    later = updates_of(images, 3, seed=5, first=4, last=6)
     np.testing.assert_array_equal([later[i][0][:, 0] for i in range(2)], batches[4:6])
 
 

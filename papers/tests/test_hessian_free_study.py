@@ -108,7 +108,7 @@ def test_the_hybrid_begins_as_the_paper_has_it(monkeypatch):
     assert told["backtracking"] is told["line_search"] is False
     monkeypatch.setitem(hessian_free.IMAGES, "curves", 1250)  # no more are read here
     problem = hessian_free.deep({"seed": 0, "learning_rate": 1.0}, method)
-    ((x, _),) = problem.batches(0, 1)
+    x, _ = problem.batches(0, 1)[0]
     assert len(x) == 1250
     kernel = problem.model.layers[1].kernel
     decay = array(kernel.regularizer(kernel))
