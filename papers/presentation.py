@@ -1,6 +1,5 @@
 """What reports and pictures share: colours that all readers can tell apart, and tables."""
 
-import re
 from pathlib import Path
 
 from keras_momentum_rnn.atomic_files import replaced
@@ -19,26 +18,6 @@ def markdown_table(head, rows):
     """Return a table in Markdown, of a list of titles and of lists of cells, all text."""
     first, *others = (f"| {' | '.join(cells)} |" for cells in [head, *rows])
     return "\n".join([first, "|---" * len(head) + "|", *others])
-
-
-def with_tables(page, tables, path):
-    """Return the text of a page with tables put between the comments of their names.
-
-    Args:
-        page: str, in which `<!-- name: ... -->` and `<!-- name end -->` enclose a table.
-        tables: dict from names to texts; a page may have only some of them.
-        path: where the page stands, for the error if it has none.
-    """
-    total = 0
-    for name, text in tables.items():
-        marks = rf"(<!-- {name}: .*? -->\n).*?(<!-- {name} end -->)"
-        page, count = re.subn(
-            marks, lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page, flags=re.DOTALL
-        )
-        total += count
-    if not total:
-        raise SystemExit(f"{path} has none of the comments: {', '.join(tables)}.")
-    return page
 
 
 def tidy(axes):

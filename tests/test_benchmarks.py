@@ -1,4 +1,4 @@
-"""The benchmarks' models train, and the pages show the committed results."""
+"""The benchmarks' models train, and the committed results are of what they measure."""
 
 import importlib
 from pathlib import Path
@@ -18,19 +18,10 @@ def module_of(monkeypatch):
     return importlib.import_module
 
 
-def test_pages_show_the_committed_results(module_of):
-    report = module_of("report")
-    tables = report.tables()
-    old = [
-        page.name
-        for page in report.PAGES
-        if report.with_tables(page.read_text(), tables, page) != page.read_text()
-    ]
-    assert old == [], "run python benchmarks/report.py"
-
-
 def test_results_name_the_mean_length_that_sequences_have(module_of):
-    lengths, committed = module_of("lengths"), module_of("report").results("lengths")
+    from docs.tools.speed_tables import results
+
+    lengths, committed = module_of("lengths"), results("lengths")
     assert [*committed["torch"].popitem()[1]["one"]] == [*map(lengths.mean_length, (0.5, 0.1))]
     assert lengths.lengths_of(0.1).mean() == pytest.approx(0.11 * lengths.STEPS, rel=0.05)
 

@@ -27,6 +27,8 @@ def test_tables_are_up_to_date():
     found = pages.written()
     old = [path.name for path, text in found.items() if path.read_text() != text]
     assert old == [], "run python -m docs.tools.pages"
+    shown = [name for text in found.values() for _, name, _ in pages.PLACE.findall(text)]
+    assert sorted(shown) == sorted(pages.tables())
 
 
 def reference():

@@ -1,24 +1,21 @@
 """Tables of the layers for the catalogue: hyperparameters, states, parameters, cost."""
 
 import inspect
-import json
 import math
-from pathlib import Path
 
+from docs.tools import speed_tables
 from keras_momentum_rnn.diagnostics import state_names
 from keras_momentum_rnn.layers.registry import our_layers
 from keras_momentum_rnn.rules import Identity
 from papers.presentation import markdown_table
 
-NATIVE = Path(__file__).parents[2] / "benchmarks" / "results" / "native.json"
-BACKENDS = ("jax", "tensorflow", "torch")
 FAMILIES = ("LSTM", "GRU", "RNN", "DTRIV", "nested")
 FEATURES, UNITS = 10, 32
 HEAD = ["layer", "hyperparameters", "states", "parameters", "cost", "cost with `cpu`"]
 
 
 def families():
-    """Return the table of each recurrence, by the name of its page."""
+    """Return the table of each recurrence, by its name on a page."""
     found = {}
     for family in FAMILIES:
         layers = our_layers(family)
@@ -27,10 +24,10 @@ def families():
         shared = {*arguments(any_rule)} - {"rule"} if any_rule else {}
         rows = {name: row(cls, shared) for name, cls in layers.items()}
         if family == "nested":
-            found["mcrm"] = markdown_table(HEAD, [rows["MCRM"]])
-            found["nested_lstm"] = markdown_table(HEAD, [rows["NestedLSTM"]])
+            found["mcrm_layers"] = markdown_table(HEAD, [rows["MCRM"]])
+            found["nested_lstm_layers"] = markdown_table(HEAD, [rows["NestedLSTM"]])
         else:
-            found[family.lower()] = markdown_table(HEAD, rows.values())
+            found[f"{family.lower()}_layers"] = markdown_table(HEAD, rows.values())
     return found
 
 
@@ -79,8 +76,8 @@ def parameters(cls):
 
 def costs(layer):
     """Return the ratios to the plain layer without and with the native kernel."""
-    measured = json.loads(NATIVE.read_text())
-    rows = [measured[backend]["main"]["layers"].get(layer) for backend in BACKENDS]
+    measured = speed_tables.results("native")
+    rows = [measured[backend]["main"]["layers"].get(layer) for backend in speed_tables.BACKENDS]
     if not all(rows):
         return ["", ""]
     return [

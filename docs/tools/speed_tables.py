@@ -1,21 +1,14 @@
-"""Write the tables on speed into the README and the pages.
-
-    python benchmarks/report.py
-
-Reads benchmarks/results/*.json; writes what stands between two comments of its name on a page.
-"""
+"""Tables on speed, and a picture, from what the benchmarks measured."""
 
 import json
 from pathlib import Path
 
-from papers.presentation import markdown_table, with_tables
+from matplotlib.figure import Figure
 
-ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
-PAGES = [ROOT / "README.md", ROOT / "docs" / "speed.md"]
-PAGES += [ROOT / "docs" / "guides" / name for name in ("streaming.md", "quantise.md")]
-PAGES += [ROOT / "docs" / "explain" / "gpus.md"]
-BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+from docs.tools.score_tables import BACKENDS
+from papers.presentation import markdown_table
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
 IN_FEW_ROWS = ["MomentumLSTM", "AdamLSTM", "MomentumGRU", "MomentumRNN", "MCRM"]
 # What the names of results end with where the processor has no AVX-512.
@@ -62,17 +55,13 @@ def spread(ratio):
     return "{:.2f} ({:.2f} to {:.2f})".format(ratio["median"], *ratio["quartiles"])
 
 
-def draw_models(results, path):
+def draw_models():
     """Draw the ratio of each model and backend; on PyTorch that to `torch.nn.LSTM`."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
-    names = list(next(iter(next(iter(results.values())).values())))
+    figure, measured = Figure(figsize=(7, 3.2), layout="constrained"), results("models")
+    axes = figure.subplots()
+    names = list(next(iter(measured["torch"].values())))
     for i, (backend, label) in enumerate(BACKENDS.items()):
-        found = next(iter(results[backend].values()))
+        found = next(iter(measured[backend].values()))
         kind = "to_torch" if backend == "torch" else "ratio"
         ratios = [found[name][kind]["median"] for name in names]
         places = [n + 0.27 * (i - 1) for n in range(len(names))]
@@ -89,7 +78,7 @@ def draw_models(results, path):
     axes.set_title(
         f"Accelerated models train in {best:.2f} to {worst:.2f} of the time, two CPU cores"
     )
-    figure.savefig(path, dpi=150)
+    figure.savefig(RESULTS / "models.png", dpi=150)
 
 
 def native(results):
@@ -229,14 +218,3 @@ def sizes(files, name):
     """Return the sizes of a format's files in float32, float16 and int8."""
     kinds = ("float32", "float16", "int8")
     return ", ".join(f"{files[f'{name} {kind}']['bytes'] / 1000:.0f}" for kind in kinds)
-
-
-def main():
-    found = tables()
-    draw_models(results("models"), RESULTS / "models.png")
-    for page in PAGES:
-        page.write_text(with_tables(page.read_text(), found, page))
-
-
-if __name__ == "__main__":
-    main()
