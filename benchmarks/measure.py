@@ -54,6 +54,12 @@ def contestant(label, case):
     return Keras(getattr(kmr, label)(units_of(label, case)), x, y)
 
 
+def kind_of(layer):
+    """Return the name of the plain layer that a layer is beside."""
+    kinds = {"LSTM": "LSTM", "MCRM": "LSTM", "GRU": "GRU"}
+    return next((kind for end, kind in kinds.items() if layer.endswith(end)), "SimpleRNN")
+
+
 def units_of(name, case):
     """Return a layer's units: fewer where that makes its parameters those of the LSTM."""
     features, units = case[2:]

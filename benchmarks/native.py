@@ -27,6 +27,7 @@ import numpy as np  # noqa: E402
 from measure import (  # noqa: E402
     SIZES,
     contestant,
+    kind_of,
     parsed,
     ratio,
     record,
@@ -41,14 +42,6 @@ LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
 OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "AdamDTRIV")
 # They have fewer units, so that they have as many parameters as the plain LSTM.
 NESTED = ("MCRM", "NestedLSTM")
-# The plain layers by the ends of names.
-KINDS = {
-    "MCRM": "LSTM",
-    "LSTM": "LSTM",
-    "GRU": "GRU",
-    "RNN": "SimpleRNN",
-    "DTRIV": "SimpleRNN",
-}
 THREE = ("LSTM", "MomentumLSTM", "AdamLSTM")
 CASES = {
     "main": ((64, 128, 32, 128), 15, ("LSTM", *LSTMS, *OTHERS, *NESTED)),
@@ -108,7 +101,7 @@ def conditions():
 
 def baseline_of(layer, task):
     """Return the label of the plain layer."""
-    plain = next(kind for end, kind in KINDS.items() if layer.endswith(end))
+    plain = kind_of(layer)
     own = keras.config.backend() == "torch" and task != "call"
     return plain if own else f"keras.layers.{plain}"
 
