@@ -22,14 +22,13 @@ def checked(name, value, above=None, at_least=None, below=None, at_most=None):
     raise ValueError(f"`{name}` must be a number in {low}, {high}. Received: {name}={value!r}")
 
 
-def checked_count(name, value, at_most=None):
-    """Return `value` as an int, or raise a `ValueError` if it is no positive integer."""
-    valid = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
-    if not valid or (at_most is not None and value > at_most):
+def checked_count(name, value, at_least=1, at_most=None):
+    """Return `value` as an int, or raise a `ValueError` if it is none or out of its range."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        kind = "a positive integer" if at_least == 1 else f"an integer of at least {at_least}"
         limit = "" if at_most is None else f", at most {at_most}"
-        raise ValueError(
-            f"`{name}` must be a positive integer{limit}. Received: {name}={value!r}"
-        )
+        raise ValueError(f"`{name}` must be {kind}{limit}. Received: {name}={value!r}")
     return int(value)
 
 

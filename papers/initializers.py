@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from papers.checks import checked_count, checked_positive
+from keras_momentum_rnn.checks import checked, checked_count
 
 
 @keras.saving.register_keras_serializable(package="papers")
@@ -46,7 +46,7 @@ class EchoState(keras.initializers.RandomNormal):
     ) -> None:
         super().__init__(seed=seed)
         self.fan_in = checked_count("fan_in", fan_in)
-        self.spectral_radius = checked_positive("spectral_radius", spectral_radius)
+        self.spectral_radius = checked("spectral_radius", spectral_radius, above=0)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
@@ -107,7 +107,7 @@ class SparseUnits(keras.initializers.RandomNormal):
     ) -> None:
         super().__init__(seed=seed)
         self.connections = checked_count("connections", connections)
-        self.scale = checked_positive("scale", scale)
+        self.scale = checked("scale", scale, above=0)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
         if len(shape) != 2:

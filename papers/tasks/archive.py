@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from papers.checks import checked_choice
+from keras_momentum_rnn.checks import checked_choice
 from papers.tasks.files import existing_folder
 from papers.tasks.task import Split, generator, sequence_model
 

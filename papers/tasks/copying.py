@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from papers.checks import checked_choice, checked_count
+from keras_momentum_rnn.checks import checked_choice, checked_count
 from papers.tasks.task import generated, sequence_model
 
 BLANK = 0

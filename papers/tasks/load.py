@@ -4,7 +4,7 @@ import inspect
 import os
 from typing import Any
 
-from papers.checks import checked_choice, checked_count
+from keras_momentum_rnn.checks import checked_choice, checked_count
 from papers.tasks import addition, archive, copying, pixels, speech, text
 from papers.tasks.task import Task
 

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from papers.checks import checked_choice, checked_count
+from keras_momentum_rnn.checks import checked_choice, checked_count
 from papers.tasks.files import read_tfds
 from papers.tasks.task import Split, sequence_model
 

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from papers.checks import checked_count
+from keras_momentum_rnn.checks import checked_count
 from papers.tasks.files import existing_folder, read_tfds
 from papers.tasks.language_model import BitsPerCharacter, ResetStates, language_model
 from papers.tasks.task import Batches

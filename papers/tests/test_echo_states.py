@@ -68,13 +68,13 @@ def test_an_echo_state_is_a_scaled_normal_matrix(stats):
 @pytest.mark.parametrize(
     ("create", "message"),
     [
-        (lambda: EchoState(fan_in=0), "`fan_in` must be an integer of at least 1"),
-        (lambda: EchoState(spectral_radius=0), "`spectral_radius` must be a number above 0"),
+        (lambda: EchoState(fan_in=0), "`fan_in` must be a positive integer"),
         (
-            lambda: SparseUnits(connections=1.5),
-            "`connections` must be an integer of at least 1",
+            lambda: EchoState(spectral_radius=0),
+            r"`spectral_radius` must be a number in \(0, inf",
         ),
-        (lambda: SparseUnits(scale=-1), "`scale` must be a number above 0"),
+        (lambda: SparseUnits(connections=1.5), "`connections` must be a positive integer"),
+        (lambda: SparseUnits(scale=-1), r"`scale` must be a number in \(0, inf"),
         (lambda: EchoState()((4, 5)), r"`shape` must be \(units, units\)"),
         (lambda: SparseUnits()((4,)), r"`shape` must be \(inputs, units\)"),
     ],
