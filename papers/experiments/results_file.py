@@ -74,7 +74,7 @@ class ResultsFile:
         done: function from a run to how far it has come, an int. A run that has `diverged` is
             at its end.
         complete: function from commands, settings, runs and further entries, a dict, to what
-            the file holds, in its order.
+            the file holds, in its order; by default the three.
         check: function from the runs in the file to lines that say what makes them other runs.
     """
 
@@ -83,7 +83,7 @@ class ResultsFile:
     command: str
     key: tuple
     done: Callable
-    complete: Callable
+    complete: Callable = lambda found: {n: found[n] for n in ("commands", "settings", "runs")}
     check: Callable = lambda runs: []
 
     def __post_init__(self):

@@ -73,7 +73,6 @@ def main(argv=None):
         command=command_of(__file__, argv),
         key=KEY,
         done=lambda run: run["updates"],
-        complete=lambda content: {k: content[k] for k in ("commands", "settings", "runs")},
     )
     images = load(options)
     results.write()

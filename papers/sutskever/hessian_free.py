@@ -118,7 +118,6 @@ def main(argv=None):
         command=command_of(__file__, argv),
         key=("method", "learning_rate", "seed"),
         done=lambda run: math.floor(run["seconds"]),
-        complete=lambda content: {k: content[k] for k in ("commands", "settings", "runs")},
     )
     results.write()
     runner.finish(
