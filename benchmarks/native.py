@@ -92,10 +92,7 @@ def main():
 def conditions():
     """Return the name of the results: the backend, and what differs from the usual."""
     policy = os.environ.get("OMP_WAIT_POLICY")
-    others = {
-        "without AVX-512": simd.VECTORS == 1,
-        f"OMP_WAIT_POLICY={policy}": policy,
-    }
+    others = {"without AVX-512": simd.VECTORS == 1, f"OMP_WAIT_POLICY={policy}": policy}
     return ", ".join([keras.config.backend(), *(name for name, met in others.items() if met)])
 
 

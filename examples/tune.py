@@ -36,11 +36,7 @@ def main():
     train, validation = (x[:1152], y[:1152]), (x[-256:], y[-256:])
 
     hypermodel = MomentumHyperModel(
-        x.shape[1:],
-        head=10,
-        layers=options.layers,
-        units=[16, 32],
-        learning_rate=(1e-3, 2e-2),
+        x.shape[1:], head=10, layers=options.layers, units=[16, 32], learning_rate=(1e-3, 2e-2)
     )
     try:
         results = tune(

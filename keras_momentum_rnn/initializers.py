@@ -17,11 +17,7 @@ from keras_momentum_rnn.checks import checked, checked_seed
 from keras_momentum_rnn.rotations import packed_size
 from keras_momentum_rnn.rules import register
 
-__all__ = [
-    "ForgetGateBias",
-    "HenaffSkew",
-    "CayleySkew",
-]
+__all__ = ["ForgetGateBias", "HenaffSkew", "CayleySkew"]
 
 
 @register

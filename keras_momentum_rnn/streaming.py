@@ -66,11 +66,7 @@ ELEMENTWISE = (
     "ZerosLike",
 )
 OVER_AXIS = ("All", "Any", "Concatenate", "ExpandDims")
-CELLS_OF_KERAS = (
-    keras.layers.LSTMCell,
-    keras.layers.GRUCell,
-    keras.layers.SimpleRNNCell,
-)
+CELLS_OF_KERAS = (keras.layers.LSTMCell, keras.layers.GRUCell, keras.layers.SimpleRNNCell)
 PREFIX = "state"
 
 

@@ -16,8 +16,7 @@ def ablation_setups(recipe, momenta, step_sizes):
     """Return a recipe for each pair of two lists of floats, by a name that says both."""
     return {
         f"{recipe.layer_name} {momentum:g} {step_size:g}": dataclasses.replace(
-            recipe,
-            arguments={**recipe.arguments, "momentum": momentum, "step_size": step_size},
+            recipe, arguments={**recipe.arguments, "momentum": momentum, "step_size": step_size}
         )
         for step_size in step_sizes
         for momentum in momenta

@@ -10,10 +10,7 @@ from keras_momentum_rnn import requirements
 
 BACKENDS = ("tensorflow", "jax", "torch")
 # The parts of the package that import more than Keras, and what they import.
-PARTS = {
-    "native": ("numba", "llvmlite"),
-    "tuning": tuple(requirements.TUNING),
-}
+PARTS = {"native": ("numba", "llvmlite"), "tuning": tuple(requirements.TUNING)}
 
 
 def backend_of(module):

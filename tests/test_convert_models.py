@@ -21,11 +21,7 @@ from conversions import (
 )
 from keras import layers, ops
 
-from keras_momentum_rnn import (
-    NAGLSTM,
-    AdamLSTM,
-    MomentumLSTM,
-)
+from keras_momentum_rnn import NAGLSTM, AdamLSTM, MomentumLSTM
 from keras_momentum_rnn.convert import from_keras, to_keras
 
 

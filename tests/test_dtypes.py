@@ -79,8 +79,7 @@ def test_float64_is_exact(case):
 
 
 @pytest.mark.parametrize(
-    "stateful, policy",
-    itertools.product([False, True], ["mixed_bfloat16", "mixed_float16"]),
+    "stateful, policy", itertools.product([False, True], ["mixed_bfloat16", "mixed_float16"])
 )
 def test_velocity_does_not_stall_in_half_precision(policy, stateful):
     """A constant input at momentum 0.99 and step size 0.6 drives v to 60.

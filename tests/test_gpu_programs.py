@@ -7,15 +7,7 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
-from harness import (
-    BACKEND,
-    array,
-    assert_close,
-    derivative,
-    lstm_of_jax,
-    normal,
-    stepping_pair,
-)
+from harness import BACKEND, array, assert_close, derivative, lstm_of_jax, normal, stepping_pair
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native.runtime import SWITCH

@@ -248,10 +248,7 @@ def test_decay_and_learning_rate_change_from_update_to_update(scheduled):
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay
     options = {"decay": 0.9, "learning_rate": 1.0}
     if scheduled:
-        options = {
-            "decay": schedule([0, 1], decays),
-            "learning_rate": schedule([0, 1], rates),
-        }
+        options = {"decay": schedule([0, 1], decays), "learning_rate": schedule([0, 1], rates)}
     model = linear_model(plain(cg_steps=1, **options))
     w, v = array(model.trainable_variables[0])[:, 0].astype("float64"), np.zeros(5)
     for decay, rate in zip(decays, rates):

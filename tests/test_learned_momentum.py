@@ -3,15 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from harness import (
-    BACKEND,
-    array,
-    assert_close,
-    normal,
-    randomise,
-    run,
-    stepping_pair,
-)
+from harness import BACKEND, array, assert_close, normal, randomise, run, stepping_pair
 from keras import ops
 from masks import MASKS
 from pairs import compare

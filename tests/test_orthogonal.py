@@ -77,10 +77,7 @@ def test_modrelu():
 def test_a_long_product_keeps_the_norm(policy):
     """2,000 steps without input. With Q in bfloat16 h would grow by a quarter and more."""
     layer = kmr.DTRIV(
-        16,
-        recurrent_initializer=DENSE,
-        modrelu_bias_initializer="zeros",
-        dtype=policy,
+        16, recurrent_initializer=DENSE, modrelu_bias_initializer="zeros", dtype=policy
     )
     h = normal(np.random.default_rng(0), 3, 16)
     end = run(layer, np.zeros((3, 2000, 1), "float32"), initial_state=h)[0]

@@ -96,12 +96,7 @@ def assert_trained_alike(layer, expected, tolerance=5e-5):
 
 @pytest.mark.parametrize(
     "optimizer, multiplier, rebase_every",
-    [
-        (SGD, 0.3, 3),
-        (RMSprop, 0.3, None),
-        (RMSprop, 1.0, 1),
-        (Adam, 0.3, 1),
-    ],
+    [(SGD, 0.3, 3), (RMSprop, 0.3, None), (RMSprop, 1.0, 1), (Adam, 0.3, 1)],
 )
 def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
     """Rates, moments and bases are those of the papers' code.
@@ -127,8 +122,7 @@ def test_one_optimizer_is_two_in_numpy(optimizer, multiplier, rebase_every):
 
 
 @pytest.mark.skipif(
-    not hasattr(keras.optimizers, "MultiOptimizer"),
-    reason="this Keras has no MultiOptimizer",
+    not hasattr(keras.optimizers, "MultiOptimizer"), reason="this Keras has no MultiOptimizer"
 )
 def test_multi_optimizer_trains_the_skew_part_by_another_kind():
     model, layer = model_of(rebase_every=2)

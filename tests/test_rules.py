@@ -28,10 +28,7 @@ def same_weights(*layers):
 @pytest.mark.parametrize(
     "one, other",
     [
-        (
-            (kmr.RMSPropLSTM, {"beta": 0.8}),
-            (kmr.AdamLSTM, {"momentum": 0.0, "beta": 0.8}),
-        ),
+        ((kmr.RMSPropLSTM, {"beta": 0.8}), (kmr.AdamLSTM, {"momentum": 0.0, "beta": 0.8})),
         (
             (kmr.SRLSTM, {"restart_period": 1}),
             (kmr.MomentumLSTM, {"momentum": 0.0, "step_size": 0.9}),
@@ -73,8 +70,7 @@ class Averaging(rules.Rule):
 
 def test_own_rule_computes_what_it_says():
     averaging, heavy_ball = same_weights(
-        kmr.RuleLSTM(4, rule=Averaging(0.8)),
-        kmr.MomentumLSTM(4, momentum=0.8, step_size=0.2),
+        kmr.RuleLSTM(4, rule=Averaging(0.8)), kmr.MomentumLSTM(4, momentum=0.8, step_size=0.2)
     )
     assert_close(run(averaging, X)[0], run(heavy_ball, X)[0], tolerance=1e-6)
 

@@ -7,16 +7,7 @@ import weakref
 import keras
 import numpy as np
 import pytest
-from tuning_cases import (
-    STRATEGIES,
-    Scripted,
-    fail,
-    images,
-    numbers,
-    score_of,
-    scores,
-    search,
-)
+from tuning_cases import STRATEGIES, Scripted, fail, images, numbers, score_of, scores, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 

@@ -18,11 +18,7 @@ import keras_tuner
 from keras_momentum_rnn import rules, tuning
 from keras_momentum_rnn.hyperparameters import LEARNED_MOMENTUM
 from keras_momentum_rnn.layers.registry import layers_with
-from keras_momentum_rnn.tuning import (
-    MomentumHyperModel,
-    paper_trials,
-    suggest_layer,
-)
+from keras_momentum_rnn.tuning import MomentumHyperModel, paper_trials, suggest_layer
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.space import LOGIT, ask, layer_value
 

@@ -6,15 +6,7 @@ import keras
 import numpy as np
 import pytest
 from cases import REPRESENTATIVES as CASES
-from harness import (
-    BACKEND,
-    array,
-    assert_close,
-    named_weights,
-    normal,
-    randomise,
-    run,
-)
+from harness import BACKEND, array, assert_close, named_weights, normal, randomise, run
 from masks import MASKS
 
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4

@@ -111,11 +111,7 @@ class RuleDTRIVCell(RuleCell, keras.layers.SimpleRNNCell):
             **still,
         )
         self.skew_origin = self.add_weight(
-            shape=shape,
-            name="skew_origin",
-            initializer="zeros",
-            dtype=self.slot_dtype,
-            **still,
+            shape=shape, name="skew_origin", initializer="zeros", dtype=self.slot_dtype, **still
         )
         self.calls_at_base = self.add_weight(
             name="calls_at_base", initializer="zeros", dtype="int32", **still

@@ -12,14 +12,7 @@ from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
-__all__ = [
-    "RuleLSTM",
-    "MomentumLSTM",
-    "NAGLSTM",
-    "SRLSTM",
-    "AdamLSTM",
-    "RMSPropLSTM",
-]
+__all__ = ["RuleLSTM", "MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"]
 
 
 @register

@@ -7,14 +7,7 @@ from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rules import register
 
-__all__ = [
-    "RuleRNN",
-    "MomentumRNN",
-    "NAGRNN",
-    "SRRNN",
-    "AdamRNN",
-    "RMSPropRNN",
-]
+__all__ = ["RuleRNN", "MomentumRNN", "NAGRNN", "SRRNN", "AdamRNN", "RMSPropRNN"]
 
 
 @register

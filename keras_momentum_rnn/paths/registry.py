@@ -80,10 +80,7 @@ class Kernel:
             (own_equation and drops, "recurrent dropout acts on h"),
             (call.dtype not in self.dtypes, f"no {name} computes in {call.dtype}"),
             (call.rule_kind not in self.rule_kinds, misfit(call, self.rule_kinds)),
-            (
-                call.transformed and not self.transforms,
-                "a function transform acts on the call",
-            ),
+            (call.transformed and not self.transforms, "a function transform acts on the call"),
             (learns, "the rule learns"),
             *self.reasons(call),
         ]
@@ -133,10 +130,7 @@ def unfiltered(call):
         (filters and (call.slots_given or call.stateful), "the slots do not start at zero"),
         (call.dropout == "gates", "each gate has a dropout mask of its own"),
         no_features(call),
-        (
-            filters and call.features >= call.drive_width,
-            "the input is as wide as the drive",
-        ),
+        (filters and call.features >= call.drive_width, "the input is as wide as the drive"),
         *overflowing(call),
     ]
 

@@ -139,11 +139,7 @@ class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracl
         return fresh.populate_space(trial_id)
 
 
-ORACLES = {
-    "random": RandomSearch,
-    "hyperband": Hyperband,
-    "bayesian": BayesianOptimization,
-}
+ORACLES = {"random": RandomSearch, "hyperband": Hyperband, "bayesian": BayesianOptimization}
 
 
 def make(strategy, max_trials, epochs, seed, objective):

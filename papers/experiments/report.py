@@ -5,13 +5,7 @@ from pathlib import Path
 
 from papers.experiments import plots
 from papers.experiments.claims import RULE, verdicts
-from papers.experiments.summary import (
-    BASELINE,
-    going_on,
-    mean_and_spread,
-    number,
-    of_layer,
-)
+from papers.experiments.summary import BASELINE, going_on, mean_and_spread, number, of_layer
 from papers.files import write_text
 from papers.presentation import markdown_table, save_figures
 from papers.tasks.paper_results import published

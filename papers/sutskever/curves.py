@@ -11,10 +11,7 @@ from papers.initializers import SparseUnits
 from papers.tasks import Batches, Split
 
 # Table 6 of Sutskever et al. (2013): the encoders, from the pixels to the code.
-WIDTHS = {
-    "curves": (784, 400, 200, 100, 50, 25, 6),
-    "mnist": (784, 1000, 500, 250, 30),
-}
+WIDTHS = {"curves": (784, 400, 200, 100, 50, 25, 6), "mnist": (784, 1000, 500, 250, 30)}
 IMAGES = {"curves": 20_000, "mnist": 60_000}
 SIDE = 28
 MARGIN = 4.5

@@ -123,11 +123,7 @@ def initial_weights(task, name):
         biases = {"use_recurrent_bias": True}
     if task == "words":
         return biases
-    return {
-        "kernel_initializer": "orthogonal",
-        "recurrent_initializer": "identity",
-        **biases,
-    }
+    return {"kernel_initializer": "orthogonal", "recurrent_initializer": "identity", **biases}
 
 
 def forget_gate(task, name):

@@ -19,9 +19,7 @@ UNKNOWN = "\ufffd"
 
 
 def characters(
-    folder: Path | str | None = None,
-    data_dir: Path | str | None = None,
-    steps: int = 100,
+    folder: Path | str | None = None, data_dir: Path | str | None = None, steps: int = 100
 ) -> dict[str, Any]:
     """Predict the next character: bits per character, the mean cross-entropy over log 2.
 

@@ -7,14 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.command_line import (
-    INSTALL,
-    RESUMES,
-    command_of,
-    ending,
-    folder,
-    positive,
-)
+from papers.command_line import INSTALL, RESUMES, command_of, ending, folder, positive
 
 PAPERS = Path(__file__).parents[1]
 

@@ -8,11 +8,7 @@ from keras_momentum_rnn.diagnostics import memory_map
 
 pytest.importorskip("matplotlib", reason="it draws")
 
-from papers.diagnostic_plots import (
-    plot_gradient_norms,
-    plot_memory_map,
-    plot_time_scales,
-)
+from papers.diagnostic_plots import plot_gradient_norms, plot_memory_map, plot_time_scales
 
 
 def test_gradient_norms_are_drawn_where_they_are_not_zero():

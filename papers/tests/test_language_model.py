@@ -8,12 +8,7 @@ from harness import randomise
 
 from keras_momentum_rnn import MCRM, AdamLSTM, MomentumLSTM
 from papers import tasks
-from papers.tasks.language_model import (
-    BitsPerCharacter,
-    Carried,
-    TiedEmbedding,
-    language_model,
-)
+from papers.tasks.language_model import BitsPerCharacter, Carried, TiedEmbedding, language_model
 
 ROWS, LENGTH = 3, 20
 

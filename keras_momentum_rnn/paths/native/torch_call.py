@@ -115,11 +115,7 @@ def gradients_by_autograd(function, inputs, d_results):
     results, d_results = zip(*pairs)
     wanted = [a for a in aliases if a is not None and a.requires_grad]
     gradients = torch.autograd.grad(
-        results,
-        wanted,
-        d_results,
-        create_graph=torch.is_grad_enabled(),
-        allow_unused=True,
+        results, wanted, d_results, create_graph=torch.is_grad_enabled(), allow_unused=True
     )
     found = dict(zip(map(id, wanted), gradients))
     return [found.get(id(a)) for a in aliases]
