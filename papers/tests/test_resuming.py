@@ -89,10 +89,7 @@ def test_a_state_of_the_same_run_is_resumed(task, whole, interrupted, monkeypatc
 OTHERS = {
     "options": ({"options": {"steps": 21}}, "options: {'steps': 20} there, {'steps': 21} now"),
     "seed": ({"seed": 1}, "seed: 0 there, 1 now"),
-    "rate": (
-        {"setup": dataclasses.replace(SETUP, learning_rate=0.1)},
-        "'learning_rate': 0.1",
-    ),
+    "rate": ({"setup": dataclasses.replace(SETUP, learning_rate=0.1)}, "'learning_rate': 0.1"),
 }
 
 
@@ -159,10 +156,7 @@ DAMAGES = {
 
 
 @pytest.mark.damaged_files
-@pytest.mark.parametrize(
-    "damage",
-    DAMAGES,
-)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_state_is_begun_anew(damage, task, whole, interrupted, monkeypatch, capsys):
     DAMAGES[damage](interrupted / "state.npz")
     trains = damage in ("truncated", "flipped")
@@ -181,9 +175,7 @@ import sys, time
 from pathlib import Path
 from papers.experiments.results_file import ResultsFile
 folder, name = Path(sys.argv[1]), sys.argv[2]
-results = ResultsFile(
-    folder, {"a": 1}, name, ("layer", "seed"), lambda run: 1, lambda content: content
-)
+results = ResultsFile(folder, {"a": 1}, name, ("layer", "seed"), lambda run: 1)
 (folder / f"ready-{name}").touch()
 while len(list(folder.glob("ready-*"))) < 2:
     time.sleep(0.001)
@@ -296,9 +288,7 @@ def test_a_link_to_results_stays_one(output, tmp_path):
 
 
 def results_file(folder, **settings):
-    return ResultsFile(
-        folder, settings, "it", ("name",), lambda run: run["done"], lambda content: content
-    )
+    return ResultsFile(folder, settings, "it", ("name",), lambda run: run["done"])
 
 
 @pytest.mark.two_writers
