@@ -32,13 +32,11 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
     def extends_keras_cell(self) -> bool:
         return self.parameterization == "input"
 
+    drive_from_input = extends_keras_cell
+
     @property
     def recurrence_name(self) -> str | None:
         return "elman" if self.parameterization == "input" else None
-
-    @property
-    def drive_from_input(self) -> bool:
-        return self.parameterization == "input"
 
     def apply_rule(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         if self.parameterization == "input":
