@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from papers import tasks
+from papers.tasks import archive
 from papers.tasks.archive import chosen, encoded, of_parts, padded
 from papers.tasks.speech import RATE, WINDOW, read, spectrogram, wav_files
 from papers.tasks.task import generator
@@ -78,16 +79,9 @@ def with_validation(x, y, test_x, test_y):
 
 def archived(package, name):
     """Return the parts of a set in `.ts` files inside a package."""
-    from aeon.datasets import load_from_ts_file
-
-    found = []
-    for part in ("TRAIN", "TEST"):
-        path = data_file(package, "datasets", "data", name, f"{name}_{part}.ts")
-        series, labels, told = load_from_ts_file(str(path), return_meta_data=True)
-        labels = np.asarray(labels, "float64" if told["targetlabel"] else str)
-        found.append(([thinned(np.asarray(one, "float64")) for one in series], labels))
-    steps = max(one.shape[1] for series, _ in found for one in series)
-    (x, y), (test_x, test_y) = found
+    (x, y, _), (test_x, test_y, _) = archive.read(name, data_file(package, "datasets", "data"))
+    x, test_x = ([thinned(one) for one in series] for series in (x, test_x))
+    steps = max(one.shape[1] for one in [*x, *test_x])
     return with_validation(padded(x, steps), y, padded(test_x, steps), test_y)
 
 
