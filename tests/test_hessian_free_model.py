@@ -43,7 +43,6 @@ def test_fit_has_metrics_validation_callbacks_and_sample_weights():
     inputs = keras.Input((7, 3))
     h = keras.layers.Masking()(inputs)
     h = AdamLSTM(4, return_sequences=True)(h)
-    h = MomentumRNN(3, return_sequences=True)(h)
     classes = keras.layers.Dense(3, name="classes", kernel_regularizer="l2")(h)
     numbers = keras.layers.Dense(1, name="numbers")(h)
     model = HessianFreeModel(inputs, [classes, numbers])
