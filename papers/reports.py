@@ -14,6 +14,8 @@ from papers.experiments import comparison, report
 from papers.paper_claims import ON_LONG_DEPENDENCIES, claims_on
 from papers.sutskever.table5 import pilot_table, table5
 
+COMMANDS = ["reproduce", "permuted_mnist", "mcrm_adding", "orthogonal_pixels"]
+SERVED = [*COMMANDS, "long_dependencies"]
 # Sections by the name of a budget.
 OF_SUTSKEVER = {
     "to choose learning rates": pilot_table,
@@ -33,7 +35,11 @@ def parse(argv):
 
 def write(path):
     """Write the report of a folder again, and the summary in its results.json."""
-    results = comparison.completed(read_results(path / "results.json", None))
+    results = read_results(path / "results.json", {})
+    command = results.get("commands", ["none"])[0]
+    if not any(name in command for name in SERVED):  # the report would lack its sections
+        raise ValueError(f"{path} must hold results of {', '.join(SERVED)}, got: {command}")
+    results = comparison.completed(results)
     write_json(path / "results.json", results)
     title = (path / "report.md").read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
     claims = (*claims_on(results["settings"]["task"]), *ON_LONG_DEPENDENCIES)

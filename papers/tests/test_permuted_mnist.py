@@ -80,7 +80,17 @@ def test_a_title_says_where_its_two_rows_are_epochs_apart(results):
     )
 
 
+@pytest.mark.parametrize("held", [{}, {"commands": ["python -m papers.learned_momentum"]}])
+def test_a_folder_of_another_command_is_refused(results, held, tmp_path):
+    del results["commands"]
+    (tmp_path / "results.json").write_text(json.dumps(results | held))
+    with pytest.raises(SystemExit, match=r"must hold results of reproduce, .*, got: "):
+        reports.main([str(tmp_path)])
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json"}
+
+
 def test_a_report_is_written_again_from_its_results(results, tmp_path):
+    results["commands"] = ["python -m papers.permuted_mnist"]
     (tmp_path / "results.json").write_text(json.dumps(results))
     (tmp_path / "report.md").write_text("# The title\n\nAn older text.\n")
     reports.main([str(tmp_path)])
