@@ -114,12 +114,13 @@ def test_a_gradient_that_comes_in_slices(traced, training):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="graphs of TensorFlow")
-@pytest.mark.parametrize("name", ["LSTM", "AdamLSTM"])
+@pytest.mark.parametrize("name", ["LSTM", "AdamLSTM", "RuleGRU"])
 def test_a_graph_of_tensorflow_without_sizes(name):
     import tensorflow as tf
 
     x = normal(np.random.default_rng(0), 3, 9, 5)
-    layer = getattr(kmr, name)(4)
+    rule = {"rule": kmr.rules.LearnedMomentum()} if name == "RuleGRU" else {}
+    layer = getattr(kmr, name)(4, **rule)
     expected = array(layer(x))
     spec = [tf.TensorSpec((None, None, None))]
     for training in (False, True):
@@ -188,6 +189,9 @@ def test_with_numbers_of_64_bits_on_jax():
 
     with jax.enable_x64(True):
         compare(pair(kmr.NAGLSTM, (3, 9, 5)), (3, 9, 5), MASKS["holes"](3, 9))
+        x = normal(np.random.default_rng(0), 3, 9, 5)
+        fast, steps = pair_of("AdamRNN", x.shape, dtype="float64")
+        assert_close(array(fast(x)[0]), array(steps(x)[0]), 1e-7)
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")

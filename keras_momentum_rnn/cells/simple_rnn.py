@@ -51,7 +51,10 @@ class RuleRNNCell(RuleCell, keras.layers.SimpleRNNCell):
 
         def step(drive, states):
             (h,) = states
-            return [self.activation(drive + product(h))]
+            z = drive + product(h)
+            h = self.activation(z)
+            # On JAX Keras's tanh of float64 is in float32.
+            return [h if h.dtype == z.dtype else ops.cast(h, z.dtype)]
 
         return step
 

@@ -114,7 +114,7 @@ def projected(cell, x, drops):
     if drops:  # which fits each step, not all of them
         u = ops.swapaxes(cell.projection(drops)(ops.swapaxes(x, 0, 1)), 0, 1)
     else:  # of a matrix: TensorFlow's `vectorized_map` spoils products of more axes
-        u = cell.projection()(ops.reshape(x, (-1, x.shape[-1])))
+        u = cell.projection()(ops.reshape(x, (-1, cell.kernel.shape[0])))
         u = ops.reshape(u, (*ops.shape(x)[:2], cell.drive_width))
     # Under `torch.autocast` the product is in half precision.
     return cell.to_slot_dtype(u)
