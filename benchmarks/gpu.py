@@ -25,7 +25,7 @@ LOAD = os.getloadavg()  # before a backend begins, which is work too
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
-from measure import SIZES, contestant, kind_of, parsed, ratio, record, timed  # noqa: E402
+from measure import SIZES, contestant, parsed, plain_layer_of, ratio, record, timed  # noqa: E402
 
 import keras_momentum_rnn as kmr  # noqa: E402
 from keras_momentum_rnn.paths.devices import current_device  # noqa: E402
@@ -76,7 +76,7 @@ def conditions():
 
 def measured(layer, case, rounds):
     """Return a row of the results."""
-    kind = kind_of(layer)
+    kind = plain_layer_of(layer)
     both = [contestant(f"keras.layers.{kind}", case), contestant(layer, case)]
     calls = [[getattr(one, task) for one in both] for task in ("train", "predict")]
     train, predict = (timed(functions, rounds) for functions in calls)

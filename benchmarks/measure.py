@@ -54,7 +54,7 @@ def contestant(label, case):
     return Keras(getattr(kmr, label)(units_of(label, case)), x, y)
 
 
-def kind_of(layer):
+def plain_layer_of(layer):
     """Return the name of the plain layer that a layer is beside."""
     kinds = {"LSTM": "LSTM", "MCRM": "LSTM", "GRU": "GRU"}
     return next((kind for end, kind in kinds.items() if layer.endswith(end)), "SimpleRNN")

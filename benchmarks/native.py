@@ -27,8 +27,8 @@ import numpy as np  # noqa: E402
 from measure import (  # noqa: E402
     SIZES,
     contestant,
-    kind_of,
     parsed,
+    plain_layer_of,
     ratio,
     record,
     timed,
@@ -98,7 +98,7 @@ def conditions():
 
 def baseline_of(layer, task):
     """Return the label of the plain layer."""
-    plain = kind_of(layer)
+    plain = plain_layer_of(layer)
     own = keras.config.backend() == "torch" and task != "call"
     return plain if own else f"keras.layers.{plain}"
 

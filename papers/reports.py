@@ -7,6 +7,8 @@ Nothing is trained. It serves the folders of `papers.reproduce`, `papers.permute
 report keeps its title.
 """
 
+import re
+
 from keras_momentum_rnn.atomic_files import read_results, write_json
 from papers import ablation, permuted_mnist
 from papers.command_line import documented_parser, folder, run_example
@@ -14,8 +16,10 @@ from papers.experiments import comparison, report
 from papers.paper_claims import ON_LONG_DEPENDENCIES, claims_on
 from papers.sutskever.table5 import pilot_table, table5
 
-COMMANDS = ["reproduce", "permuted_mnist", "mcrm_adding", "orthogonal_pixels"]
-SERVED = [*COMMANDS, "long_dependencies"]
+SERVED = re.compile(
+    r"python \S*( papers\.)?(reproduce|permuted_mnist|mcrm_adding|orthogonal_pixels"
+    r"|(sutskever\.)?long_dependencies)\b"
+)
 # Sections by the name of a budget.
 OF_SUTSKEVER = {
     "to choose learning rates": pilot_table,
@@ -36,9 +40,9 @@ def parse(argv):
 def write(path):
     """Write the report of a folder again, and the summary in its results.json."""
     results = read_results(path / "results.json", {})
-    command = results.get("commands", ["none"])[0]
-    if not any(name in command for name in SERVED):  # the report would lack its sections
-        raise ValueError(f"{path} must hold results of {', '.join(SERVED)}, got: {command}")
+    command = (results.get("commands") or ["none"])[0]
+    if not SERVED.match(command):  # the report would lack its sections
+        raise ValueError(f"{path} holds results of another command: {command}")
     results = comparison.completed(results)
     write_json(path / "results.json", results)
     title = (path / "report.md").read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")

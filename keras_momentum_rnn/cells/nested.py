@@ -141,7 +141,7 @@ class NestedCell(RuleLSTMCell):
 
     @property
     def has_dropout(self) -> bool:
-        # A property of `super()` is nothing that `torch.compile` can trace.
+        # `torch.compile` cannot trace a property of `super()`.
         rates = "dropout", "recurrent_dropout"
         return any(getattr(cell, name, 0) for cell in (self, self.memory) for name in rates)
 
