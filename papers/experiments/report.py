@@ -10,6 +10,9 @@ from papers.files import write_text
 from papers.presentation import markdown_table, save_figures
 from papers.tasks.paper_results import published
 
+# What a budget that repeats a table names: its rows, its seeds, the updates of each run.
+OF_THE_PAPER = ("rows in the paper", "seeds in the paper", "updates in the paper")
+
 
 def write(results, output, title, sections=(), claims=()):
     """Write report.md and the pictures to a directory, and return the text.
@@ -47,22 +50,22 @@ def head(results):
     settings = results["settings"]
     commands = "\n\n".join(f"`{command}`" for command in results["commands"])
     sizes = ", ".join(f"{split} {count:,}" for split, count in settings["samples"].items())
-    budget = "; ".join(f"{name}: {value}" for name, value in settings["budget"].items())
+    budget = dict(settings["budget"])
+    told = [f"Samples: {sizes}.", f"Budget: {budget.pop('name')}."]
+    if "rows in the paper" in budget:  # `share_of_paper` tells these
+        budget = {name: budget[name] for name in budget if name not in OF_THE_PAPER}
+    told += [f"{name.capitalize()}: {value}." for name, value in budget.items()]
     versions = ", ".join(f"{name} {settings[name]}" for name in ("keras", settings["backend"]))
-    told = f"Samples: {sizes}. Budget: {budget}. {versions}, on {settings['device']}."
-    return f"{commands}\n\n{told}"
+    told.append(f"Run with {versions}, on {settings['device']}.")
+    return f"{commands}\n\n{' '.join(told)}"
 
 
 def share_of_paper(results):
-    """Return what share of a paper's updates was run, or nothing if no table is repeated.
-
-    A budget that repeats a table names its rows, its seeds and the updates of each run.
-    """
+    """Return what share of a paper's updates was run, or nothing if no table is repeated."""
     budget = results["settings"]["budget"]
     if "rows in the paper" not in budget:
         return ""
-    rows, seeds = budget["rows in the paper"], budget["seeds in the paper"]
-    updates = budget["updates in the paper"]
+    rows, seeds, updates = (budget[name] for name in OF_THE_PAPER)
     done, further, whole = 0, 0, 0
     for run in results["runs"]:
         trained = min(len(run["curve"]) * updates_of_an_epoch(results, run), updates)
