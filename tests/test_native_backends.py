@@ -207,6 +207,17 @@ def test_an_interface_of_another_version_is_not_called(monkeypatch):
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+def test_a_transfer_guard_does_not_hide_the_interface_of_xla(monkeypatch):
+    import jax
+
+    from keras_momentum_rnn.paths.native import jax_call
+
+    monkeypatch.setattr(jax_call, "PREFIX", "keras_momentum_rnn.guarded")
+    with jax.transfer_guard("disallow"):
+        assert jax_call.by_ffi.__wrapped__()
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 @pytest.mark.parametrize("name", ["AdamGRU", "MCRM"])
 def test_jax_transforms_in_training(name):
     import jax

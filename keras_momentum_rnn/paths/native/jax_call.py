@@ -268,7 +268,7 @@ def by_ffi():
             jax.ffi.register_ffi_target(
                 f"{PREFIX}.{name}", jax.ffi.pycapsule(address), platform="cpu"
             )
-        with jax.ensure_compile_time_eval():
+        with jax.ensure_compile_time_eval(), jax.transfer_guard("allow"):
             doubled = jax.ffi.ffi_call(f"{PREFIX}.test", shape)(numbers)
             works = np.array_equal(doubled, 2 * numbers)
         # What was registered last runs first: this before JAX's own.
