@@ -41,17 +41,21 @@ def rule_parameters(rule_class):
 
 
 def keyword_parameters(cls):
-    """Return the keyword-only parameters that `cls` and its bases add to those of Keras.
+    """Return the parameters that `cls` and its bases add to those of Keras, keyword-only.
 
     Where a class names its rule (`rule_class`), the rule's numbers stand in place of `rule`.
     """
+    keras_class = getattr(cls, "keras_layer", None) or getattr(cls, "keras_cell", None)
+    of_class = () if keras_class is None else parameters_of(keras_class)
+    known = {"self", "units", *ALSO_TAKEN, *of_class}
     added = {}
     for base in reversed(cls.__mro__):
         of_keras = base.__module__.startswith("keras.") or base in keras.layers.Layer.__mro__
         if "__init__" in vars(base) and not of_keras:
             for name, parameter in parameters_of(base.__init__).items():
-                if parameter.kind is parameter.KEYWORD_ONLY:
-                    added[name] = parameter
+                named = parameter.kind in (parameter.KEYWORD_ONLY, UNITS.kind)
+                if named and name not in known:
+                    added[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     if cls.rule_class is not None:
         added.pop("rule", None)
         for name, parameter in parameters_of(cls.rule_class).items():

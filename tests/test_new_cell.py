@@ -190,3 +190,20 @@ def test_a_cell_with_a_call_of_its_own_is_refused():
 
     with pytest.raises(TypeError, match=r"does not run the `call`.*OfUser"):
         Layer(UNITS, rule=rules.HeavyBall())
+
+
+def test_a_subclass_may_write_its_arguments_as_it_likes():
+    class OfUser(kmr.cells.MomentumLSTMCell):
+        def __init__(self, units, extra=1, name=None, *, dropout=0.5, **kwargs):
+            super().__init__(units, name=name, dropout=dropout, **kwargs)
+            self.extra = extra
+
+        def get_config(self):
+            return {**super().get_config(), "extra": self.extra}
+
+    class Layer(kmr.MomentumLSTM):
+        cell_class = OfUser
+
+    layer = Layer(UNITS, extra=3, name="mine")
+    for same in (layer, Layer.from_config(layer.get_config())):
+        assert (same.extra, same.dropout, same.name) == (3, 0.5, "mine")
