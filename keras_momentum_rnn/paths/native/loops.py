@@ -32,7 +32,15 @@ from keras_momentum_rnn.paths.native.equations import (
     cell_row,
     cell_row_back,
 )
-from keras_momentum_rnn.paths.native.simd import START, clear, copy, copy_ragged, pointers
+from keras_momentum_rnn.paths.native.simd import (
+    START,
+    clear,
+    copy,
+    copy_ragged,
+    flush_subnormals,
+    pointers,
+    restore,
+)
 
 
 class Room(NamedTuple):
@@ -69,6 +77,7 @@ def forward(arrays, keeps, shape, first, rows):
         shape: `Shape`.
     """
     inputs, states, kept, room, counts = pointers(arrays)
+    mode = flush_subnormals()
     cell, batch, padded, wide = shape.cell, shape.batch, shape.padded, shape.wide
     numbers, active, order = inputs.numbers, inputs.active, inputs.order
     U, side, h_all = inputs.weights.U, inputs.weights.side, states.h
@@ -103,6 +112,7 @@ def forward(arrays, keeps, shape, first, rows):
             # Where the last h is enough, each step writes over the one before.
             output = order[sample] * shape.outputs + min(t, shape.outputs - 1)
             copy_ragged(kept.h, output * shape.units, h_all, h, shape.units)
+    restore(mode)
 
 
 @njit(nogil=True, cache=True)
@@ -114,6 +124,7 @@ def backward(arrays, shape, first, rows, ring):
         ring: int, so many steps are gathered before they are multiplied.
     """
     inputs, saved, gradients, scratch, counts = pointers(arrays)
+    mode = flush_subnormals()
     cell, batch, time, padded = shape.cell, shape.batch, shape.time, shape.padded
     x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
     h_first, kept, dropout = saved.h_first, saved.kept, inputs.dropout
@@ -155,3 +166,4 @@ def backward(arrays, shape, first, rows, ring):
     gradient_of_first_h(
         scratch, dropout, saved, gradients, shape, first, rows, after, rows_after
     )  # fmt: skip
+    restore(mode)

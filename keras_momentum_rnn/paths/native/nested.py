@@ -47,8 +47,10 @@ from keras_momentum_rnn.paths.native.simd import (
     clear,
     copy,
     copy_ragged,
+    flush_subnormals,
     load,
     pointers,
+    restore,
     sigmoid,
     splat,
     store,
@@ -161,6 +163,7 @@ def new_room(shape, rows):
 def forward(arrays, keeps, shape, first, rows):
     """As `loops.forward`, with `NestedWeights` and `NestedRoom`."""
     inputs, states, kept, room, counts = pointers(arrays)
+    mode = flush_subnormals()
     batch, padded, wide, units = shape.batch, shape.padded, shape.wide, shape.units
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
     weights, numbers, active, order = (
@@ -222,6 +225,7 @@ def forward(arrays, keeps, shape, first, rows):
                 output_row(kept.gates, at, kept.c, new, states.h, h, padded)
             output = order[sample] * shape.outputs + min(t, shape.outputs - 1)
             copy_ragged(kept.h, output * units, states.h, h, units)
+    restore(mode)
 
 
 class NestedScratch(NamedTuple):
@@ -261,6 +265,7 @@ def backward(arrays, shape, first, rows, ring):
     The memory's matrices come last in `transposed`.
     """
     inputs, saved, gradients, (scratch, memory), counts = pointers(arrays)
+    mode = flush_subnormals()
     batch, time, padded, wide = shape.batch, shape.time, shape.padded, shape.wide
     inner, c_row, is_gru = shape.inner, shape.memories * padded, shape.cell == GRU_INSIDE
     x, numbers, active, order = inputs.x, inputs.numbers, inputs.active, inputs.order
@@ -328,6 +333,7 @@ def backward(arrays, shape, first, rows, ring):
     gradient_of_first_h(
         scratch, inputs.dropout, saved, gradients, shape, first, rows, after, rows_after
     )  # fmt: skip
+    restore(mode)
 
 
 @njit(inline="always")
