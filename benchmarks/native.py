@@ -10,7 +10,7 @@ AVX-512, or how idle threads of OpenMP wait, if OMP_WAIT_POLICY says so), case a
 
     baseline, without, native    median milliseconds of a training step
     ratio, ratio_without         to the baseline: the median of the rounds, and its quartiles
-    case, rounds, threads, versions, load (the load average before and after)
+    case, rounds, processor, threads, versions, load (the load average before and after)
 
 Beside other work a heavier layer looks better than it is: above a load average of 0.5 nothing
 begins, unless --busy says that it may.
@@ -37,6 +37,7 @@ from measure import (  # noqa: E402
 
 from keras_momentum_rnn.paths.native import simd  # noqa: E402
 from keras_momentum_rnn.paths.native.runtime import thread_count  # noqa: E402
+from papers.experiments.results_file import processor  # noqa: E402
 
 LSTMS = ("MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM")
 OTHERS = ("MomentumGRU", "AdamGRU", "MomentumRNN", "AdamRNN", "MomentumDTRIV", "AdamDTRIV")
@@ -81,6 +82,7 @@ def main():
         row = {
             "case": dict(zip(SIZES, case)),
             "rounds": rounds,
+            "processor": processor(),
             "threads": thread_count(),
             "versions": {"keras": keras.__version__, backend: sys.modules[backend].__version__},
             "load": [LOAD, os.getloadavg()],
