@@ -15,7 +15,7 @@ from keras_momentum_rnn.paths.native import runtime
 
 numba = pytest.importorskip("numba", reason="the native kernel needs it")
 
-from keras_momentum_rnn.paths.native import kernel, simd  # noqa: E402
+from keras_momentum_rnn.paths.native import kernel, subnormals  # noqa: E402
 
 LAYERS = (
     "MomentumLSTM",
@@ -89,7 +89,7 @@ def test_arrays_may_lie_in_any_order(name, monkeypatch):
     compare(layers, (3, 9, 5), tolerance=1e-4 if layers[0].cell.rule.scaled else 1e-5)
 
 
-@pytest.mark.skipif(not simd.on_x86(), reason="nothing is set on other processors")
+@pytest.mark.skipif(not subnormals.on_x86(), reason="nothing is set on other processors")
 @pytest.mark.parametrize("name", ["MomentumLSTM", "NestedLSTM"])
 def test_gradients_that_vanish_are_zero_in_the_kernel_alone(name, monkeypatch):
     """Below 1.2e-38, where Intel's processors take ten times as long for a product."""

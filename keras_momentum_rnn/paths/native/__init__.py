@@ -9,6 +9,7 @@
     nested.py        the same of nested cells
     equations.py     one step of a rule and of a cell, and its way back
     simd.py          the vectors and products that they are made of
+    subnormals.py    numbers below 1.2e-38, which would take ten times as long
 
 Nothing but `runtime.py` is imported before a layer runs on the path "native".
 """

@@ -32,15 +32,8 @@ from keras_momentum_rnn.paths.native.equations import (
     cell_row,
     cell_row_back,
 )
-from keras_momentum_rnn.paths.native.simd import (
-    START,
-    clear,
-    copy,
-    copy_ragged,
-    flush_subnormals,
-    pointers,
-    restore,
-)
+from keras_momentum_rnn.paths.native.simd import START, clear, copy, copy_ragged, pointers
+from keras_momentum_rnn.paths.native.subnormals import flush_subnormals, restore
 
 
 class Room(NamedTuple):

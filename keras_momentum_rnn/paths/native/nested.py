@@ -47,15 +47,14 @@ from keras_momentum_rnn.paths.native.simd import (
     clear,
     copy,
     copy_ragged,
-    flush_subnormals,
     load,
     pointers,
-    restore,
     sigmoid,
     splat,
     store,
     tanh,
 )
+from keras_momentum_rnn.paths.native.subnormals import flush_subnormals, restore
 
 # The codes of the memories.
 GRU_INSIDE, LSTM_INSIDE = 4, 5

@@ -1,7 +1,6 @@
 """Vectors of 16 float32 for Numba, and what the kernel makes of them.
 
-In order: pointers, subnormals, vectors, moves between arrays, sigmoid and tanh, products of
-matrices.
+In order: pointers, vectors, moves between arrays, sigmoid and tanh, products of matrices.
 
 LLVM turns a vector into one AVX-512 register, two of AVX2 or four of NEON. Numba's own loops
 over arrays are not enough: LLVM cannot know that arrays do not overlap, and keeps no tile of
@@ -75,56 +74,6 @@ def pointed_value(context, builder, kind, value):
         parts = [pointed_value(context, builder, *part) for part in parts]
         return context.make_tuple(builder, pointed_type(kind), parts)
     return value
-
-
-# How a thread computes with floats
-
-# In Intel's control register: subnormal results become 0, and subnormal operands count as 0.
-FLUSHING = 0x8040
-
-
-def on_x86():
-    return llvmlite.binding.get_process_triple().startswith("x86_64")
-
-
-def control(builder, instruction, place):
-    kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer()])
-    name = f"llvm.x86.sse.{instruction}"
-    function = cgutils.get_or_insert_function(builder.module, kind, name)
-    builder.call(function, [builder.bitcast(place, ir.IntType(8).as_pointer())])
-
-
-@intrinsic
-def flush_subnormals(typing_context):
-    """Take float32 below 1.2e-38 for 0 in this thread, and return the mode it had.
-
-    Gradients that vanish over many steps get there. Intel's processors then take ten times as
-    long for a product. Others do not, and nothing is set.
-    """
-
-    def code(context, builder, signature, arguments):
-        place = cgutils.alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
-        if on_x86():
-            control(builder, "stmxcsr", place)
-        before = builder.load(place)
-        if on_x86():
-            builder.store(builder.or_(before, ir.Constant(ir.IntType(32), FLUSHING)), place)
-            control(builder, "ldmxcsr", place)
-        return before
-
-    return types.uint32(), code
-
-
-@intrinsic
-def restore(typing_context, mode):
-    """Set how this thread computes to what `flush_subnormals` returned."""
-
-    def code(context, builder, signature, arguments):
-        if on_x86():
-            control(builder, "ldmxcsr", cgutils.alloca_once_value(builder, arguments[0]))
-        return context.get_dummy_value()
-
-    return types.void(mode), code
 
 
 # In and out of memory
