@@ -114,7 +114,8 @@ def suggest_layer(
 
 
 def takes(cls, argument):
-    return argument in inspect.signature(cls).parameters
+    # Python 3.11.2 shows no arguments of a class that inherits `__init__` from Keras.
+    return any(argument in inspect.signature(f).parameters for f in (cls, cls.__init__))
 
 
 def layer_classes(layers, has_rule):
