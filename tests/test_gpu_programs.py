@@ -99,6 +99,23 @@ def test_what_cudnn_is_given_by_jax_are_the_weights_of_the_steps(name, gpu):
         assert_close(by_fast[key], expected, 1e-4)
 
 
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "LSTM"])
+def test_gradients_outside_a_jit_are_cudnns(name, gpu):
+    """There, states of zeros are constants, whose order of memory JAX refuses to fix."""
+    import jax
+
+    layers = [built(name, use_cudnn=use_cudnn) for use_cudnn in ("auto", False)]
+    layers[1].set_weights(layers[0].get_weights())
+    x = normal(np.random.default_rng(0), *SHAPE)
+    for around in (lambda call: call, jax.checkpoint):
+        calls = [around(lambda x, layer=layer: layer(x)[0].sum()) for layer in layers]
+        one, other = (array(jax.grad(call)(x)) for call in calls)
+        assert_close(one, other, 1e-5)
+        assert gpu.call_count
+        gpu.reset_mock()
+
+
 @pytest.mark.skipif(BACKEND != "jax", reason="JAX before 0.7 cannot fix the order of memory")
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "LSTM"])
 def test_an_old_jax_does_not_call_cudnn(name, gpu, monkeypatch):

@@ -5,6 +5,8 @@ All are called as `kernel(cell, x, input_kernel, states, bias)` and return h at 
 None where it is a row of `input_kernel`; that of the recurrent product is the cell's.
 """
 
+from functools import cache
+
 import keras
 from keras import ops
 
@@ -131,9 +133,19 @@ def in_order(*tensors):
     JAX's call of cuDNN reads and writes this order, and does not tell XLA, which may choose
     another: https://github.com/jax-ml/jax/issues/19177.
     """
+    return order()(tensors)
+
+
+@cache
+def order():
+    """Return the function that orders tensors, compiled: JAX refuses it for a constant else."""
+    import jax
     from jax.experimental.layout import Layout, with_layout_constraint
 
-    return [with_layout_constraint(t, Layout(tuple(range(t.ndim)))) for t in tensors]
+    def ordered(tensors):
+        return [with_layout_constraint(t, Layout(tuple(range(t.ndim)))) for t in tensors]
+
+    return jax.jit(ordered)
 
 
 def stock_layers(layer):
