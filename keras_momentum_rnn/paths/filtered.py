@@ -100,19 +100,43 @@ def filtered_by(mu, s, x, first=None):
         return filtered(lambda t: (mu, s), x, first)
     mu, s = float(mu), float(s)  # a NumPy number would keep its few bits
     batch, time, width = ops.shape(x)
-    chunks = (time + CHUNK - 1) // CHUNK
-    if not (isinstance(time, int) and time % CHUNK == 0):
-        x = ops.pad(x, [[0, 0], [0, chunks * CHUNK - time], [0, 0]])
-    x = ops.reshape(x, (batch, chunks, CHUNK, width))
-    steps = ops.arange(CHUNK, dtype=x.dtype)
+    chunks, length = chunks_of(time)
+    # Time comes first, as a kernel of a GPU has it, and all samples are columns of one product.
+    x = ops.reshape(ops.swapaxes(in_chunks(x), 0, 1), (chunks, length, batch * width))
+    steps = ops.arange(length, dtype=x.dtype)
     past = ops.expand_dims(steps, 1) - steps
     v = (s * mu ** ops.relu(past) * ops.cast(past >= 0, x.dtype)) @ x
-    first = ops.zeros_like(v[:, 0, 0]) if first is None else first
-    carry = mu**CHUNK
-    lasts, _ = scan_steps(lambda end, last: [end + carry * last[0]], v[:, :, -1], [first])
-    before = ops.concatenate([ops.expand_dims(first, 1), lasts[:, :-1]], axis=1)
-    v = v + ops.expand_dims(mu ** (steps + 1), 1) * ops.expand_dims(before, 2)
-    return ops.reshape(v, (batch, chunks * CHUNK, width))[:, :time]
+    first = ops.zeros_like(v[:1, 0]) if first is None else ops.reshape(first, (1, -1))
+    carry, ends = mu**length, ops.expand_dims(v[:, -1], 0)
+    lasts, _ = scan_steps(lambda end, last: [end + carry * last[0]], ends, [first])
+    before = ops.concatenate([first, lasts[0, :-1]])
+    v = plus_product(v, ops.expand_dims(mu ** (steps + 1), 1), ops.expand_dims(before, 1))
+    return ops.swapaxes(ops.reshape(v, (chunks * length, batch, width)), 0, 1)[:, :time]
+
+
+def chunks_of(time):
+    """Return into how many chunks so many steps are cut, and the length of each."""
+    # Not -(-time // CHUNK): ONNX rounds the quotient of a negative number up.
+    chunks = (time + CHUNK - 1) // CHUNK
+    return chunks, ((time + chunks - 1) // chunks if isinstance(time, int) else CHUNK)
+
+
+def in_chunks(x):
+    """Return x, `(batch, time, width)`, with zeros after it where its last chunk ends early."""
+    time = ops.shape(x)[1]
+    chunks, length = chunks_of(time)
+    if isinstance(time, int) and time == chunks * length:
+        return x
+    return ops.pad(x, [[0, 0], [0, chunks * length - time], [0, 0]])
+
+
+def plus_product(v, column, row):
+    """Return v + column * row, on PyTorch without the product in memory."""
+    if keras.config.backend() == "torch":
+        import torch
+
+        return torch.addcmul(v, column, row)
+    return v + column * row
 
 
 def filtered(coefficients, x, first=None, start=None, constant=False):
@@ -132,13 +156,12 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
             Defaults to `False`.
     """
     batch, time, width = ops.shape(x)
-    # Not -(-time // CHUNK): ONNX rounds the quotient of a negative number up.
-    chunks = (time + CHUNK - 1) // CHUNK
+    chunks, length = chunks_of(time)
     # Samples that share their step numbers are columns of one product.
     lanes, wide = (1, batch * width) if start is None else (batch, width)
-    x = ops.pad(ops.swapaxes(x, 0, 1), [[0, chunks * CHUNK - time], [0, 0], [0, 0]])
-    x = ops.swapaxes(ops.reshape(x, (chunks, CHUNK, lanes, wide)), 1, 2)
-    t = ops.reshape(ops.cast(ops.arange(chunks * CHUNK), x.dtype), (chunks, 1, CHUNK))
+    x = ops.pad(ops.swapaxes(x, 0, 1), [[0, chunks * length - time], [0, 0], [0, 0]])
+    x = ops.swapaxes(ops.reshape(x, (chunks, length, lanes, wide)), 1, 2)
+    t = ops.reshape(ops.cast(ops.arange(chunks * length), x.dtype), (chunks, 1, length))
     if constant:
         t = t[:1]
     inner, carry = chunk_coefficients(coefficients, t if start is None else start + t)
@@ -154,8 +177,8 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     ends = [ops.swapaxes(end[:, :, -1], 0, 1) for end in (v, carry)]
     lasts, _ = scan_steps(last_of_chunk, ends, [first])
     before = ops.concatenate([ops.expand_dims(first, 1), lasts[:, :-1]], axis=1)
-    v = v + carry * ops.expand_dims(ops.swapaxes(before, 0, 1), 2)
-    v = ops.reshape(ops.swapaxes(v, 1, 2), (chunks * CHUNK, batch, width))
+    v = plus_product(v, carry, ops.expand_dims(ops.swapaxes(before, 0, 1), 2))
+    v = ops.reshape(ops.swapaxes(v, 1, 2), (chunks * length, batch, width))
     return ops.swapaxes(v[:time], 0, 1)
 
 

@@ -9,11 +9,11 @@ from keras_momentum_rnn.paths.filtered import (
     filtered_by_element,
     filtered_by_rule,
     filtered_input,
+    in_chunks,
     unmasked,
 )
 from keras_momentum_rnn.paths.kernels import fused_kernel, needs_stock_layer
 from keras_momentum_rnn.paths.masks import at, spread_out
-from keras_momentum_rnn.second_moment import reciprocal_root
 
 # With this in its preactivation a sigmoid is 0 or 1 exactly.
 SATURATED = 1e4
@@ -49,10 +49,12 @@ def run_on_drive(cell, sequence, plan):
     Arguments and returns: as of `run_on_filtered_input`, but the slots may start anywhere.
     """
     x, steps = unmasked(sequence.x, sequence.mask)
-    u = cell.projection(sequence.training)(ops.swapaxes(x, 0, 1))
+    time = ops.shape(x)[1]
+    # Here zeros cost little; each filter would add its own, to the wide u.
+    u = cell.projection(sequence.training)(ops.swapaxes(in_chunks(x), 0, 1))
     _, slots = cell.split(sequence.states)
     drive, slots = drives(cell.rule, ops.swapaxes(u, 0, 1), slots, steps)
-    drive = ops.cast(drive, cell.compute_dtype)
+    drive = ops.cast(drive[:, :time], cell.compute_dtype)
     identity = ops.eye(drive.shape[-1], dtype=drive.dtype)
     outputs, final = run_kernel(cell, sequence, drive, identity, steps)
     return outputs, [*final, *slots]
@@ -70,13 +72,15 @@ def drives(rule, u, slots, steps):
         return v, [at(v, steps, first), *counters]
     mu, gain, factor = rule.scaling
     *v, m = slots
-    moments = second_moments(u, m, rule.beta)
-    scale = factor * reciprocal_root(moments + rule.epsilon)
-    final = [at(moments, steps, m)]
+    # Of one name, so that the memory of each is free for the next.
+    root = second_moments(u, m, rule.beta)
+    final = [at(root, steps, m)]
+    root = ops.sqrt(root + rule.epsilon)
     if not v:
-        return gain * u * scale, final
+        return u / root * (gain * factor), final
     velocity = filtered_by(mu, gain, u, v[0])
-    return velocity * scale, [at(velocity, steps, v[0]), *final]
+    final = [at(velocity, steps, v[0]), *final]
+    return velocity / root * factor, final
 
 
 def second_moments(u, m, beta):
@@ -85,14 +89,14 @@ def second_moments(u, m, beta):
     The filter takes finite numbers alone: in its products infinity times 0 would be NaN.
     """
     largest = float(np.finfo(keras.backend.standardize_dtype(u.dtype)).max)
-    squares = ops.concatenate([ops.expand_dims(m, 1), u * u], axis=1)
-    overflow = squares > largest
-    infinite = ops.cumsum(ops.cast(overflow, "int32"), axis=1) > 0
     # `keras.ops.minimum` takes float64 to float32 on PyTorch.
-    one = ops.ones_like(squares[:1, :1, :1])  # a number, without waiting, as in `unmasked`
+    one = ops.ones_like(m[:1, :1])  # a number, without waiting, as in `unmasked`
+    squares = u * u
+    overflow, first = squares > largest, m > largest
+    infinite = ops.logical_or(ops.cumsum(overflow, axis=1) > 0, ops.expand_dims(first, 1))
     squares = ops.where(overflow, largest * one, squares)
-    moments = filtered_by(beta, 1 - beta, squares[:, 1:], squares[:, 0])
-    return ops.where(infinite[:, 1:], float("inf") * one, moments)
+    moments = filtered_by(beta, 1 - beta, squares, ops.where(first, largest * one, m))
+    return ops.where(infinite, float("inf") * one, moments)
 
 
 def run_kernel(cell, sequence, x, rows, steps, bias=None):
