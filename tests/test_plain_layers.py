@@ -309,6 +309,22 @@ def test_fit_takes_the_kernel(ours, theirs, jit_compile, monkeypatch):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 @each_class
+def test_inputs_of_inference_mode_train_a_layer(ours, theirs):
+    """As those of a frozen model; Keras's SimpleRNN refuses them."""
+    import torch
+
+    x = normal(np.random.default_rng(1), *SHAPE)
+    with torch.inference_mode():
+        frozen = torch.tensor(x) * 1
+    layers = pair(ours, theirs)
+    for layer, inputs in zip(layers, (frozen, torch.tensor(x))):
+        layer(inputs, training=True).sum().backward()
+    for one, other in zip(*(layer.trainable_weights for layer in layers)):
+        assert_close(array(one.value.grad), array(other.value.grad), 1e-5)
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@each_class
 def test_function_transforms_and_compilers_of_torch(ours, theirs):
     import torch
 
@@ -316,6 +332,16 @@ def test_function_transforms_and_compilers_of_torch(ours, theirs):
     x = torch.tensor(normal(np.random.default_rng(1), 2, *SHAPE))
     one, other = (torch.func.vmap(layer)(x) for layer in layers)
     assert_close(array(one), array(other), 1e-6)
+    # Where nothing of the layer is mapped, and where its dropout alone is.
+    one, other = (torch.func.vmap(lambda e, f=f: f(x[0]) * e)(torch.ones(2)) for f in layers)
+    assert_close(array(one), array(other), 1e-6)
+    dropping = ours(UNITS, dropout=0.5)
+
+    def drawn(e):
+        return dropping(x[0], training=True) * e
+
+    samples = torch.func.vmap(drawn, randomness="different")(torch.ones(2))
+    assert not torch.equal(*samples)
     masks = torch.tensor(MASKS["holes"](2 * BATCH, TIME)).reshape(2, BATCH, TIME)
     for actual, mask in zip(torch.func.vmap(lambda m: layers[0](x[0], mask=m))(masks), masks):
         assert_close(array(actual), array(layers[1](x[0], mask=mask)), 1e-6)

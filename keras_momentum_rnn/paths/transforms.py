@@ -1,5 +1,6 @@
 """Whether a transform of the backend acts on a call, and what it is not to trace."""
 
+import functools
 import itertools
 
 import keras
@@ -22,7 +23,30 @@ def transform_is_active(tensors, cell):
     if torch.compiler.is_compiling():
         return False
     weights = (weight.value for weight in cell.weights)
-    return any(map(is_wrapped, itertools.chain(tensors, weights)))
+    wrapped = any(map(is_wrapped, itertools.chain(tensors, weights)))
+    # `vmap` leaves what it does not map as it is, and maps the dropout of it.
+    return wrapped or (not torch.jit.is_tracing() and functions_are_refused())
+
+
+def functions_are_refused():
+    """Return whether a transform of `torch.func` acts: it refuses functions without a rule."""
+    try:
+        function_without_rule()()
+    except RuntimeError:
+        return True
+    return False
+
+
+@functools.cache
+def function_without_rule():
+    import torch
+
+    class WithoutRule(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx):
+            return None
+
+    return WithoutRule.apply
 
 
 def is_wrapped(tensor):

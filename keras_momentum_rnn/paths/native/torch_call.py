@@ -28,6 +28,8 @@ def run_cell(problem, x, weights, states):
         return outputs, results[KEPT - 1 :]
     inputs = x, *weights, *states
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
+        # What `torch.inference_mode` made cannot be saved for the way back.
+        inputs = (t.clone() if t is not None and t.is_inference() else t for t in inputs)
         outputs, *finals = NativeCell.apply(problem, *inputs)
         return outputs, finals
     shape = problem.equation.outputs_shape(x, states, problem.all_outputs)
