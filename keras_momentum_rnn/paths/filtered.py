@@ -122,7 +122,7 @@ def chunks_of(time):
 
 
 def in_chunks(x):
-    """Return x, `(batch, time, width)`, with zeros after it where its last chunk ends early."""
+    """Return x, `(batch, time, width)`, with zeros up to a whole number of chunks."""
     time = ops.shape(x)[1]
     chunks, length = chunks_of(time)
     if isinstance(time, int) and time == chunks * length:
@@ -159,8 +159,8 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     chunks, length = chunks_of(time)
     # Samples that share their step numbers are columns of one product.
     lanes, wide = (1, batch * width) if start is None else (batch, width)
-    x = ops.pad(ops.swapaxes(x, 0, 1), [[0, chunks * length - time], [0, 0], [0, 0]])
-    x = ops.swapaxes(ops.reshape(x, (chunks, length, lanes, wide)), 1, 2)
+    x = ops.reshape(ops.swapaxes(in_chunks(x), 0, 1), (chunks, length, lanes, wide))
+    x = ops.swapaxes(x, 1, 2)
     t = ops.reshape(ops.cast(ops.arange(chunks * length), x.dtype), (chunks, 1, length))
     if constant:
         t = t[:1]

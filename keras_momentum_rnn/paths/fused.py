@@ -50,7 +50,7 @@ def run_on_drive(cell, sequence, plan):
     """
     x, steps = unmasked(sequence.x, sequence.mask)
     time = ops.shape(x)[1]
-    # Here zeros cost little; each filter would add its own, to the wide u.
+    # Zeros are added to the narrow x; otherwise each filter adds them to the wide u.
     u = cell.projection(sequence.training)(ops.swapaxes(in_chunks(x), 0, 1))
     _, slots = cell.split(sequence.states)
     drive, slots = drives(cell.rule, ops.swapaxes(u, 0, 1), slots, steps)
@@ -72,7 +72,7 @@ def drives(rule, u, slots, steps):
         return v, [at(v, steps, first), *counters]
     mu, gain, factor = rule.scaling
     *v, m = slots
-    # Of one name, so that the memory of each is free for the next.
+    # One name for the moments and their root, so that the moments are freed.
     root = second_moments(u, m, rule.beta)
     final = [at(root, steps, m)]
     root = ops.sqrt(root + rule.epsilon)

@@ -133,12 +133,12 @@ def in_order(*tensors):
     JAX's call of cuDNN reads and writes this order, and does not tell XLA, which may choose
     another: https://github.com/jax-ml/jax/issues/19177.
     """
-    return order()(tensors)
+    return ordering()(tensors)
 
 
 @cache
-def order():
-    """Return the function that orders tensors, compiled: JAX refuses it for a constant else."""
+def ordering():
+    """Return a compiled function that orders tensors; uncompiled, JAX refuses constants."""
     import jax
     from jax.experimental.layout import Layout, with_layout_constraint
 

@@ -24,7 +24,7 @@ def transform_is_active(tensors, cell):
         return False
     weights = (weight.value for weight in cell.weights)
     wrapped = any(map(is_wrapped, itertools.chain(tensors, weights)))
-    # `vmap` leaves what it does not map as it is, and maps the dropout of it.
+    # `vmap` wraps only what it maps: x and weights may be plain, and the dropout mapped.
     return wrapped or (not torch.jit.is_tracing() and functions_are_refused())
 
 
@@ -39,6 +39,7 @@ def functions_are_refused():
 
 @functools.cache
 def function_without_rule():
+    """Return a function of PyTorch that has no rule for `torch.func`."""
     import torch
 
     class WithoutRule(torch.autograd.Function):
