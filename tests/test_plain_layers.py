@@ -13,6 +13,7 @@ from masks import MASKS
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers import plain
 from keras_momentum_rnn.paths import registry
+from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.native import runtime
 
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
@@ -169,6 +170,7 @@ def test_calls_that_do_not_fit_are_left_to_keras(ours, theirs, monkeypatch):
     assert not taken
 
 
+@pytest.mark.skipif(current_device() == "gpu", reason="Keras has two answers there")
 @each_class
 def test_a_dropout_rate_of_one_does_as_in_keras(ours, theirs):
     one, other = pair(ours, theirs, dropout=1.0)

@@ -300,7 +300,8 @@ def test_plans_of_layers_without_a_kernel():
         assert plan.reason
 
 
-def test_memories_that_no_kernel_knows():
+@pytest.mark.parametrize("device", ["cpu"], indirect=True)
+def test_memories_that_no_kernel_knows(device):
     gru, lstm = keras.layers.GRUCell, keras.layers.LSTMCell
     for memory in (
         gru(4, reset_after=False),
