@@ -292,6 +292,13 @@ class _Conversion:
 
     def assign(self, sources, target):
         """Assign the sum of old variables to a new one, which stands for them."""
+        for source in sources:
+            if source.trainable and self.assigned.get(id(source), target) is not target:
+                raise ValueError(
+                    f"Two layers share the weight {source.path!r}, and their configs do not "
+                    "say so: their copies would train it apart. Freeze it, or let both layers "
+                    "call one layer that has it"
+                )
         first, *others = map(copied, sources)
         target.assign(sum(others, start=first))
         _share_flag(sources, target)

@@ -1,5 +1,6 @@
 """Build a model again from its graph, with other layers or for other inputs."""
 
+import inspect
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -66,6 +67,9 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
     ends = {keras.layers.Identity(): i for i in range(len(model.outputs))}
 
     def call_function(layer, *args, **kwargs):
+        if not args and isinstance(layer, keras.Layer):
+            first = next(iter(inspect.signature(layer.call).parameters))
+            args = (kwargs.pop(first),) if first in kwargs else ()  # passed by its name
         if layer in ends:
             outputs[ends[layer]] = args[0]
             return keras.layers.Identity()(inputs[0])

@@ -478,11 +478,10 @@ def plan_once(layer, cell, plans, **call):
     if getattr(cell, "memory", None) is not None and layer.compute_dtype != cell.compute_dtype:
         # The weights of a memory, Keras's, would be rounded for the layer.
         call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
-    # A rule of a user may have no hash.
-    rule = id(cell.rule) if type(cell.rule).__hash__ is None else cell.rule
     dropouts = cell.dropout, cell.recurrent_dropout, cell.has_dropout
     equation = cell.recurrence_name, cell.standard_activations
-    key = (*call.items(), rule, cell.rule.learns, *dropouts, *equation)
+    # The rule by its `id`, since that of a user may have no hash.
+    key = (*call.items(), id(cell.rule), cell.rule.learns, *dropouts, *equation)
     if key not in plans:
         plan = choose(call_of(cell, backend=keras.config.backend(), **call))
         plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`

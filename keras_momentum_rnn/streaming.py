@@ -381,6 +381,7 @@ def _check_per_step(layer, tensors, timed):
         axes = keras.tree.flatten(getattr(layer, "axis", -1))
         rank = len(tensors[0].shape) + (name == "ExpandDims")
         fits = all(axis is None or axis % rank >= 2 for axis in axes)
+        fits &= not is_layer or _activates_per_step(layer, tensors[0])
     if not fits or not all(timed):
         raise ValueError(
             f"{name} {layer.name!r} acts on the time axis and is not known to "
@@ -388,6 +389,20 @@ def _check_per_step(layer, tensors, timed):
             "recurrent layer with `return_sequences=False`, or take a layer that treats each "
             "step alone, such as `Dense`; name inputs without a time axis in `constant_inputs`"
         )
+
+
+def _activates_per_step(layer, x):
+    """Return whether a layer's activation, which may be the user's, treats steps alone."""
+    activation = getattr(layer, "activation", None)
+    if activation is None or getattr(activation, "__module__", "").startswith("keras."):
+        return True
+    shape = 1, 2, *x.shape[2:-1], getattr(layer, "units", x.shape[-1])
+    drawn = np.random.default_rng(0).normal(size=shape)
+    both, first, second = (
+        ops.convert_to_numpy(activation(ops.convert_to_tensor(steps, dtype=x.dtype)))
+        for steps in (drawn, drawn[:, :1], drawn[:, 1:])
+    )
+    return np.allclose(both, np.concatenate([first, second], axis=1), 1e-2, 1e-3)
 
 
 def _warn_of_open_lengths(model, constant_inputs):

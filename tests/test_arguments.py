@@ -176,6 +176,8 @@ def test_an_argument_of_other_layers_is_named_with_them():
         if "scale_free" in inspect.signature(cls).parameters
     ]
     assert with_it == ["AdamLSTM", "RMSPropLSTM"]
+    with pytest.raises(TypeError, match="two values for units"):
+        kmr.AdamLSTM(4, units=5, scale_free=True)
 
 
 @pytest.mark.parametrize("name", ["activation", "recurrent_constraint"])

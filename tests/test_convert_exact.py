@@ -104,6 +104,12 @@ def test_exact_copies_take_a_mask_of_the_graph(name, by_name):
     assert_close(array(plain(inputs)), array(model(inputs)), tolerance=1e-5)
 
 
+def test_exact_copies_take_an_input_by_name():
+    x = keras.Input((TIME, FEATURES))
+    model = keras.Model(x, copied(LINEAR["NAGLSTM"])(sequences=x))
+    assert_close(array(to_keras(model, exact=True)(X)), array(model(X)), tolerance=1e-5)
+
+
 def test_an_exact_copy_of_a_sequential_model_keeps_its_input():
     words = keras.Input((TIME,), batch_size=2, dtype="int32", name="words")
     model = keras.Sequential([words, layers.Embedding(7, FEATURES), copied(LINEAR["NAGLSTM"])])

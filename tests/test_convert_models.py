@@ -212,6 +212,40 @@ def test_layers_of_the_user_are_copied():
     assert_same(model, to_keras(ours), random(BATCH, TIME, WIDTH))
 
 
+@keras.saving.register_keras_serializable(package="tests")
+class Tied(layers.Layer):
+    """A layer that reads the weight of another."""
+
+    def __init__(self, dense, **kwargs):
+        super().__init__(**kwargs)
+        self.dense = dense
+
+    def build(self, shape):
+        if not self.dense.built:
+            self.dense.build((None, UNITS))
+
+    def call(self, x):
+        return x @ ops.transpose(self.dense.kernel)
+
+    def get_config(self):
+        dense = keras.saving.serialize_keras_object(self.dense)
+        return {**super().get_config(), "dense": dense}
+
+    @classmethod
+    def from_config(cls, config):
+        dense = keras.saving.deserialize_keras_object(config.pop("dense"))
+        return cls(dense, **config)
+
+
+def test_a_weight_that_two_layers_share_is_not_split():
+    x, dense = keras.Input((TIME, WIDTH)), layers.Dense(2, use_bias=False)
+    model = keras.Model(x, Tied(dense)(dense(layers.LSTM(UNITS)(x))))
+    with pytest.raises(ValueError, match=r"share the weight '.*/kernel'"):
+        from_keras(model, MomentumLSTM)
+    dense.trainable = False
+    assert_same(model, from_keras(model, MomentumLSTM, **PLAIN), random(BATCH, TIME, WIDTH))
+
+
 class Standardised(layers.Layer):
     """A layer that holds one of Keras with statistics."""
 

@@ -126,6 +126,10 @@ def test_stale_code_goes_with_its_index(tmp_path):
     assert {*tmp_path.iterdir()} == {left, stamp}
     new = tmp_path / "one.f-1.nbc"
     new.touch()
+    stamp.write_bytes(b"\xff\xfe")
+    runtime.remove_stale(tmp_path, "one")
+    assert not new.exists()
+    new.touch()
     runtime.remove_stale(tmp_path, "one")
     assert new.exists() and stamp.read_text() == runtime.fingerprint()
 
@@ -199,6 +203,7 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
     x = normal(np.random.default_rng(0), 3, 9, 5)
     monkeypatch.setattr(runtime, "_failed", threading.Event())
     runtime.compiles.cache_clear()
+    monkeypatch.setattr(runtime, "remove_compiled", lambda folder, module: False)
     broken = mock.patch.object(kernel, "try_out", side_effect=RuntimeError("no such target"))
     with broken, pytest.warns(RuntimeWarning, match="does not compile here.*no such target"):
         first = layer(x, training=True)[0]
@@ -209,6 +214,17 @@ def test_a_machine_that_cannot_compile_it_warns_once(monkeypatch):
     runtime.compiles.cache_clear()
     for outputs in (first, again):
         assert_close(array(outputs), array(step(x, training=True)[0]), 1e-5)
+
+
+def test_damaged_code_on_the_disk_is_compiled_anew(monkeypatch):
+    removed = mock.Mock(return_value=True)
+    monkeypatch.setattr(runtime, "remove_compiled", removed)
+    runtime.compiles.cache_clear()
+    with mock.patch.object(kernel, "try_out", side_effect=[EOFError, None]):
+        assert runtime.compiles()
+    runtime.compiles.cache_clear()
+    ((folder, module), _) = removed.call_args
+    assert list(Path(folder).glob(f"{module}.*.nbc"))
 
 
 def test_numba_that_must_not_compile_is_said_to_be_the_reason(monkeypatch):

@@ -81,7 +81,7 @@ class Twice(rules.Rule):
     """The first of other rules, on inputs twice as large. As a dataclass it has no hash."""
 
     inner: list
-    spare: rules.Rule
+    spare: dict
 
     def slots(self, width):
         return self.inner[0].slots(width)
@@ -95,7 +95,7 @@ LEARNED = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
 
 @pytest.mark.parametrize(
     "rule",
-    [Averaging(0.7), LEARNED, Twice([Averaging(0.6)], rules.NAG(0.2))],
+    [Averaging(0.7), LEARNED, Twice([Averaging(0.6)], {"spare": rules.NAG(0.2)})],
     ids=["fixed", "learned", "of_one"],
 )
 def test_a_rule_saves_with_the_model(rule, tmp_path):
@@ -116,6 +116,33 @@ def test_two_layers_never_share_a_rule():
     one.build(X.shape)
     other.build(X.shape)
     assert one.rule.momentum_logit is not other.rule.momentum_logit
+
+
+def test_two_rules_never_share_a_rule_inside_them():
+    rule = Twice([LEARNED], {"spare": LEARNED})
+    config = keras.saving.serialize_keras_object(rule)
+    for again in (rules.get(rule), rules.get(config)):
+        for inner in (again.inner[0], again.spare["spare"]):
+            assert type(inner) is rules.LearnedMomentum and inner is not LEARNED
+
+
+@dataclasses.dataclass(frozen=True)
+class OfArrays(rules.LinearRule):
+    """A rule that promises a hash, and has none."""
+
+    mu: np.ndarray
+    shared = False
+
+    def coefficients(self, t):
+        return self.mu, 1.0
+
+
+def test_a_rule_may_hold_an_array():
+    layer = kmr.RuleRNN(3, rule=OfArrays(np.float32([0.1, 0.5, 0.9])))
+    own, each = run(layer, X)[0], kmr.RuleRNN(3, rule=rules.HeavyBall(0.5, 1.0))
+    each.build(X.shape)
+    each.set_weights(layer.get_weights())
+    assert own.shape == (2, 3) and not np.allclose(own, run(each, X)[0])
 
 
 @pytest.mark.parametrize(

@@ -288,6 +288,21 @@ class Detrended(layers.LSTM):
         return super().call(sequences - mean, initial_state, **kwargs)
 
 
+def centred(x):
+    return x - ops.mean(x, axis=1, keepdims=True)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+def halved(x):
+    return x / 2
+
+
+def test_an_activation_of_the_user_streams():
+    x = keras.Input((None, FEATURES))
+    dense = layers.Dense(UNITS, activation=halved)
+    assert_streams(keras.Model(x, kmr.AdamGRU(4)(sequences=dense(x))))
+
+
 def scaled_by_the_end():
     x = keras.Input((None, FEATURES))
     return keras.Model(x, kmr.AdamGRU(4)(x * ops.mean(kmr.MomentumLSTM(4)(x))))
@@ -336,6 +351,8 @@ def always_training(layer):
         (lambda: over_time(layers.Dense(TIME)), "Dense"),
         (lambda: sequential(Differences(), kmr.AdamGRU(4)), "Differences .* each step"),
         (lambda: sequential(Detrended(4)), "Detrended .* each step"),
+        (lambda: sequential(layers.Dense(2, centred), kmr.AdamGRU(4)), "Dense .* each step"),
+        (lambda: sequential(layers.Activation(centred), kmr.AdamGRU(4)), "Activation .* each"),
         (scaled_by_the_end, "Multiply .* each step"),
         (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),
         (

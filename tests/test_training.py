@@ -81,3 +81,10 @@ def test_dropout_acts_in_training_only_and_follows_its_seed(case):
     assert_close(run(same, X, training=True)[0], trained, tolerance=1e-6)
     assert np.abs(run(other, X, training=True)[0] - trained).max() > 1e-2
     assert np.abs(run(one, X, training=True)[0] - trained).max() > 1e-2
+
+
+def test_a_frozen_layer_trains_nothing(case):
+    model = model_of(case, trainable=False)
+    assert len(model.trainable_variables) == 2  # of Dense
+    model.layers[0].trainable = True
+    assert len(model.trainable_variables) == len(model_of(case).trainable_variables)

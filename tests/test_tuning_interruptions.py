@@ -51,6 +51,13 @@ def test_a_killed_process_loses_no_trial_and_keeps_no_lock(tmp_path):
     assert numbers(results) == numbers(search(whole, max_trials=5))
 
 
+def test_what_a_killed_process_was_writing_goes(tmp_path):
+    left = tmp_path / "unfinished-0123456789abcdef-best.keras"
+    left.touch()
+    search(tmp_path, max_trials=1)
+    assert not left.exists()
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_interrupted_search_tries_what_a_whole_one_tries(strategy, tmp_path):
     options = {"strategy": strategy, **STRATEGIES[strategy]}

@@ -52,6 +52,25 @@ def test_first_trials_come_first(strategy, tmp_path):
     ]
 
 
+def test_a_first_trial_may_set_what_its_branch_alone_declares(tmp_path):
+    class Branching(Scripted):
+        def build(self, hp):
+            kind = hp.Choice("kind", ["plain", "momentum"])
+            with hp.conditional_scope("kind", ["momentum"]):
+                if kind == "momentum":
+                    fast = hp.Boolean("fast")
+                    with hp.conditional_scope("fast", [True]):
+                        if fast:
+                            hp.Float("rate", 0.0, 1.0)
+            return super().build(hp)
+
+    first = [{"kind": "momentum", "fast": True, "rate": 0.25}]
+    results = search(tmp_path, hypermodel=Branching(), first=first, max_trials=1)
+    assert results.rows[0].values["rate"] == 0.25
+    with pytest.raises(ValueError, match="Received: rate"):
+        search(tmp_path / "other", hypermodel=Branching(), first=[{"rate": 0.25}])
+
+
 def test_a_grid_is_tried_as_a_whole(tmp_path):
     points = [0.1 * n for n in range(12)]
 

@@ -32,6 +32,8 @@ class NestedCell(RuleLSTMCell):
         rule = rules.Identity() if rule is None else rule
         super().__init__(*args, rule=rule, **kwargs)
         self.memory = self._copied(memory)
+        if not self.trainable:
+            self.memory.trainable = False  # Keras freezes what is there when it is told to
         inner = self.memory.state_size
         inner = [inner] if isinstance(inner, int) else list(inner)
         if inner[0] != self.units:

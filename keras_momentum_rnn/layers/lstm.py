@@ -127,8 +127,10 @@ class ScaleFreeLSTM(RuleLSTM):
     def __init__(self, *args: Any, scale_free: bool = False, **kwargs: Any) -> None:
         self.scale_free = checked_choice("scale_free", scale_free, (True, False))
         if scale_free:
-            kwargs = {**dict(zip(parameters_of(keras.layers.LSTM), args)), **kwargs}
-            args = ()
+            given = dict(zip(parameters_of(keras.layers.LSTM), args))
+            if twice := given.keys() & kwargs.keys():
+                raise TypeError(f"got two values for {', '.join(twice)}: {args}, {kwargs}")
+            args, kwargs = (), given | kwargs
             for name, value in (("use_bias", False), ("use_recurrent_bias", True)):
                 if kwargs.setdefault(name, value) != value:
                     raise ValueError(

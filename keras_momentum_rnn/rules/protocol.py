@@ -87,10 +87,15 @@ class Rule:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         def read(value: Any) -> Any:
-            if isinstance(value, list):
-                return [read(item) for item in value]
-            is_stored = isinstance(value, dict) and "class_name" in value
-            return keras.saving.deserialize_keras_object(value) if is_stored else value
+            if isinstance(value, Rule):  # no two cells share a rule, nor one inside it
+                return type(value).from_config(value.get_config())
+            if type(value) in (list, tuple):
+                return type(value)(map(read, value))
+            if not isinstance(value, dict):
+                return value
+            if "class_name" in value:
+                return keras.saving.deserialize_keras_object(value)
+            return {key: read(item) for key, item in value.items()}
 
         return cls(**{name: read(value) for name, value in config.items()})
 

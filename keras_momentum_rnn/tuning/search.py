@@ -18,6 +18,7 @@ from keras_momentum_rnn.tuning import oracles, roles, state
 from keras_momentum_rnn.tuning.executions import Executions, Tuner, one_line
 from keras_momentum_rnn.tuning.first_trials import completed
 from keras_momentum_rnn.tuning.results import Results, load_results, row_of
+from keras_momentum_rnn.tuning.space import shown
 
 MAX_TRIALS = 20
 
@@ -57,7 +58,7 @@ def tune(
 
     Args:
         hypermodel: `MomentumHyperModel`, any `keras_tuner.HyperModel`, or a function of `hp`
-            that returns a compiled model.
+            that returns a compiled model. A `fit` of its own is given `epochs`, too.
         x: training data, as for `model.fit`.
         y: the targets, as for `model.fit`.
         directory: path of the search. It must be new, empty, or hold the same search. Compared
@@ -123,7 +124,7 @@ def tune(
     model = watched.build(hp)
     oracle.first = [dict(trial) for trial in first]
     for trial in oracle.first:
-        completed(trial, hp.space)
+        completed(trial, space_of(trial, watched, hp.space))
     directory, part = Path(directory), roles.role()
     # Keras takes one callback for a list.
     fit["callbacks"] = keras.tree.flatten(fit.get("callbacks") or [])
@@ -227,6 +228,19 @@ def check(strategy, max_trials, epochs, executions, seed):
             f"Received: max_trials={max_trials}"
         )
     checked_count("max_trials", max_trials)
+
+
+def space_of(trial, watched, space):
+    """Return the hyperparameters of a first trial: a model may declare more in its branch."""
+    names, before = {hp.name for hp in space}, None
+    while (new := trial.keys() - {shown(hp.name) for hp in space}) and new != before:
+        before, branch = new, keras_tuner.HyperParameters()
+        branch.values = completed({n: v for n, v in trial.items() if n not in new}, space)
+        watched.declare_hyperparameters(branch)
+        watched.build(branch)
+        # Where there is no conditional scope, keras-tuner cannot know of it in time.
+        space = [hp for hp in branch.space if hp.conditions or hp.name in names]
+    return space
 
 
 def check_objective(watched, fit):

@@ -55,6 +55,8 @@ def claimed(directory, settings, overwrite):
                 "Another process runs the search in `directory`; wait for it, or choose "
                 f"another. Received: directory={str(directory)!r}"
             ) from error
+        for left in directory.glob("unfinished-*"):  # by a killed process
+            left.unlink(missing_ok=True)
         path = directory / "search.json"
         trials = directory / "trials"
         if overwrite and path.exists():

@@ -307,7 +307,7 @@ def backward(arrays, shape, first, rows, ring):
                     states.c, d_c, states.c, d_c + padded, memory.dy, j, padded,
                 )  # fmt: skip
                 clear(states.c, d_c, padded)
-        through_memory(scratch, memory, saved, states, shape, step)
+        through_memory(memory, saved, states, shape, step)
         for r in range(count):
             sample, n = first + r, step.now + r
             i, j = n * row, n * 2 * padded
@@ -336,7 +336,7 @@ def backward(arrays, shape, first, rows, ring):
 
 
 @njit(inline="always")
-def through_memory(scratch, memory, saved, states, shape, step):
+def through_memory(memory, saved, states, shape, step):
     """Go back through the memory's two products, to what it took in and to its old h, c."""
     first, rows, now = step.first, step.rows, step.now
     padded, inner, c_row = shape.padded, shape.inner, shape.memories * shape.padded

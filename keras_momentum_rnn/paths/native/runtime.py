@@ -85,7 +85,14 @@ def compiles(recurrence="lstm"):
                 # Of the two functions of a module the second is compiled last.
                 if not any(Path(folder).glob(f"{module}.backward-*.nbc")):
                     say_what_takes_time()
-                try_out(recurrence)
+                try:
+                    try_out(recurrence)
+                except Exception:
+                    # A damaged file on the disk raises errors of many kinds.
+                    if not remove_compiled(folder, module):
+                        raise
+                    say_what_takes_time()
+                    try_out(recurrence)
     except Exception as error:
         _failed.set()
         warnings.warn(
@@ -129,15 +136,21 @@ def remove_stale(folder, module):
     as it was. What the function calls stands in other files, so after an update of the
     package the kernel would go on with some of the old equations.
     """
-    stamp, sources = folder / f"{module}.sha256", fingerprint()
-    if stamp.is_file() and stamp.read_text() == sources:
+    stamp, sources = folder / f"{module}.sha256", fingerprint().encode()
+    if stamp.is_file() and stamp.read_bytes() == sources:
         return
-    # Numba writes an index before the code: old code must not stand behind a new index.
-    for suffix in ("nbi", "nbc"):
-        for file in folder.glob(f"{module}.*.{suffix}"):
-            file.unlink(missing_ok=True)
+    remove_compiled(folder, module)
     with replaced(stamp) as new:
-        new.write_text(sources)
+        new.write_bytes(sources)
+
+
+def remove_compiled(folder, module):
+    """Remove the compiled code of a module, and return whether there was any."""
+    # Numba writes an index before the code: old code must not stand behind a new index.
+    files = [f for end in ("nbi", "nbc") for f in Path(folder).glob(f"{module}.*.{end}")]
+    for file in files:
+        file.unlink(missing_ok=True)
+    return bool(files)
 
 
 @functools.cache
