@@ -82,6 +82,7 @@ def copying(
 def memory5(
     blanks: int = 200,
     cue: bool = True,
+    centered: bool = False,
     samples: int = 10_000,
     held_out: int = 1000,
     seed: int = 0,
@@ -95,16 +96,19 @@ def memory5(
     Args:
         blanks: positive integer, T of the paper.
         cue: bool, whether a cue says when to recall, or a blank stands there.
+        centered: bool, whether the shares of the symbols are taken from the one-hot inputs, as
+            the paper does.
         samples: int, of a training epoch.
         held_out: int, the sequences of validation, and as many of test.
         seed: int.
     """
-    return memory(2, 5, blanks, cue, samples, held_out, seed)
+    return memory(2, 5, blanks, cue, centered, samples, held_out, seed)
 
 
 def memory20(
     blanks: int = 80,
     cue: bool = True,
+    centered: bool = False,
     samples: int = 10_000,
     held_out: int = 1000,
     seed: int = 0,
@@ -115,18 +119,22 @@ def memory20(
 
     Args:
         blanks: positive integer, T of the paper.
-        cue, samples, held_out, seed: as of `memory5`.
+        cue, centered, samples, held_out, seed: as of `memory5`.
     """
-    return memory(5, 10, blanks, cue, samples, held_out, seed)
+    return memory(5, 10, blanks, cue, centered, samples, held_out, seed)
 
 
-def memory(symbols, length, blanks, cue, samples, held_out, seed):
+def memory(symbols, length, blanks, cue, centered, samples, held_out, seed):
     blanks = checked_count("blanks", blanks)
     signal = symbols + 1 if checked_choice("cue", cue, (True, False)) else BLANK
     drawing = (samples, held_out, seed, False)
-    parts = recall_task(
-        symbols, length, cued(blanks, signal, length), symbols + 1, True, drawing
-    )
+    middle = cued(blanks, signal, length)
+    parts = recall_task(symbols, length, middle, symbols + 1, True, drawing)
+    if checked_choice("centered", centered, (True, False)):
+        counts = np.bincount(middle, minlength=symbols + 2) + 0.0
+        counts[1 : symbols + 1] += length / symbols
+        shares = counts / (length + len(middle))
+        parts["build"] = sequence_model(parts["input_shape"], symbols + 1, symbols + 2, shares)
     return {**parts, "metric": "wrong_symbols"}
 
 

@@ -217,9 +217,7 @@ def plain_recipes():
     echo_state = {"fan_in": fan_in, "spectral_radius": radius}
     for task, scale in sutskever2013.INPUT_SCALES.items():
         length = sutskever2013.LENGTHS[task]
-        options = {"blanks": length} if task in SEQUENCES else {"steps": length}
-        if task not in SEQUENCES:
-            options["centered"] = True
+        options = {"blanks" if task in SEQUENCES else "steps": length, "centered": True}
         if task == "adding":
             options["variant"] = "sutskever"
         yield Recipe(

@@ -316,7 +316,7 @@ class Task:
         )
 
 
-def sequence_model(input_shape, outputs, symbols=None, mask_value=None):
+def sequence_model(input_shape, outputs, symbols=None, mean=0.0, mask_value=None):
     """Return a function (layers, **options) -> model: input, layers, Dense(outputs).
 
     The options are those of the read-out: the names of arguments of `keras.layers.Dense`.
@@ -326,16 +326,19 @@ def sequence_model(input_shape, outputs, symbols=None, mask_value=None):
         outputs: int, width of the read-out, at every step where the last layer returns all.
         symbols: int, or None. If given, the inputs are integers below it, and the layers get
             them one-hot.
+        mean: float, or array of the shares of the symbols, that the one-hot inputs lose.
         mask_value: float, or None. A step is masked if all of its features have this value.
     """
 
     def build(layers, **options):
         first = []
         if symbols is not None:
-            identity = keras.layers.Embedding(
-                symbols, symbols, embeddings_initializer="identity", trainable=False
-            )
-            first = [identity]
+            one_hot = keras.initializers.Constant((np.eye(symbols) - mean).tolist())
+            first = [
+                keras.layers.Embedding(
+                    symbols, symbols, embeddings_initializer=one_hot, trainable=False
+                )
+            ]
         elif mask_value is not None:
             first = [keras.layers.Masking(mask_value)]
         dtype = None if symbols is None else "int32"

@@ -185,8 +185,8 @@ def test_what_is_not_published_is_refused_with_what_is(task, layer, units):
     [
         ("adding", {"variant": "sutskever", "steps": 80, "centered": True}),
         ("multiplication", {"steps": 80, "centered": True}),
-        ("memory5", {"blanks": 200}),
-        ("memory20", {"blanks": 80}),
+        ("memory5", {"blanks": 200, "centered": True}),
+        ("memory20", {"blanks": 80, "centered": True}),
     ],
 )
 def test_plain_networks_learn_as_in_table_5(task, options):

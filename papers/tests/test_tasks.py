@@ -277,6 +277,15 @@ def test_memorising_is_what_its_definition_says(name, kinds, length, blanks, cha
     assert (silent.test.x[:, length:] == 0).all()
 
 
+@pytest.mark.parametrize("cue", [True, False])
+def test_centered_symbols_have_a_mean_of_zero(cue):
+    task = tasks.load("memory20", held_out=3000, cue=cue, centered=True)
+    model = task.model(keras.layers.SimpleRNN(2, return_sequences=True))
+    read = array(model.layers[0](task.test.x)).reshape(-1, 7)
+    np.testing.assert_allclose(read.mean(0), 0, atol=2e-3)
+    np.testing.assert_allclose(np.ptp(read, axis=0), [1] * 6 + [cue], atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["copying", "memory20"])
 def test_chance_of_recalling_is_what_an_even_guess_scores(name):
     task = load(name, held_out=50)
