@@ -52,8 +52,8 @@ DEVIATIONS = (
     "a cue says when to recall, and the loss is the mean over all steps, where the paper may "
     "sum; the learning rate is chosen beforehand, by default in a pilot of 5,000 updates, "
     "where the paper takes the one that is best at the end; no warm-up of momentum 0; scored "
-    "at w, not at the look-ahead, on 1000 held-out sequences, after the evaluation that is best "
-    "on another 1000"
+    "at w, not at the look-ahead, on 1000 held-out sequences, after the evaluation that is "
+    "best on another 1000"
 )
 
 
