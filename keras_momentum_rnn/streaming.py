@@ -14,6 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_momentum_rnn import requirements
+from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.rebuilding import (
     copy_of,
@@ -186,7 +187,8 @@ def name_outputs(path: Path | str, model: keras.Model) -> None:
             node = onnx.helper.make_node("Identity", [output.name], [name])
             file.graph.node.append(node)
             output.name = name
-    onnx.save(file, path)
+    with replaced(path) as new:
+        onnx.save(file, new)
 
 
 def _output_names(model):
