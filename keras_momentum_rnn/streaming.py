@@ -398,7 +398,8 @@ def _activates_per_step(layer, x):
     activation = getattr(layer, "activation", None)
     if activation is None or getattr(activation, "__module__", "").startswith("keras."):
         return True
-    shape = 1, 2, *x.shape[2:-1], getattr(layer, "units", x.shape[-1])
+    inner = [size or 2 for size in x.shape[2:-1]]
+    shape = 1, 2, *inner, getattr(layer, "units", x.shape[-1])
     drawn = np.random.default_rng(0).normal(size=shape)
     both, first, second = (
         ops.convert_to_numpy(activation(ops.convert_to_tensor(steps, dtype=x.dtype)))

@@ -316,7 +316,7 @@ class Task:
         )
 
 
-def sequence_model(input_shape, outputs, symbols=None, mean=0.0, mask_value=None):
+def sequence_model(input_shape, outputs, symbols=None, mean=None, mask_value=None):
     """Return a function (layers, **options) -> model: input, layers, Dense(outputs).
 
     The options are those of the read-out: the names of arguments of `keras.layers.Dense`.
@@ -326,19 +326,20 @@ def sequence_model(input_shape, outputs, symbols=None, mean=0.0, mask_value=None
         outputs: int, width of the read-out, at every step where the last layer returns all.
         symbols: int, or None. If given, the inputs are integers below it, and the layers get
             them one-hot.
-        mean: float, or array of the shares of the symbols, that the one-hot inputs lose.
+        mean: array of the shares of the symbols, or None. If given, the one-hot inputs lose it.
         mask_value: float, or None. A step is masked if all of its features have this value.
     """
 
     def build(layers, **options):
         first = []
         if symbols is not None:
-            one_hot = keras.initializers.Constant((np.eye(symbols) - mean).tolist())
-            first = [
-                keras.layers.Embedding(
-                    symbols, symbols, embeddings_initializer=one_hot, trainable=False
-                )
-            ]
+            rows = "identity"
+            if mean is not None:
+                rows = keras.initializers.Constant((np.eye(symbols) - mean).tolist())
+            one_hot = keras.layers.Embedding(
+                symbols, symbols, embeddings_initializer=rows, trainable=False
+            )
+            first = [one_hot]
         elif mask_value is not None:
             first = [keras.layers.Masking(mask_value)]
         dtype = None if symbols is None else "int32"
