@@ -382,7 +382,7 @@ def _check_per_step(layer, tensors, timed):
     if has_axis:
         axes = keras.tree.flatten(getattr(layer, "axis", -1))
         rank = len(tensors[0].shape) + (name == "ExpandDims")
-        fits = all(axis is None or axis % rank >= 2 for axis in axes)
+        fits = all(axis is not None and axis % rank >= 2 for axis in axes)
         fits &= not is_layer or _activates_per_step(layer, tensors[0])
     if not fits or not all(timed):
         raise ValueError(

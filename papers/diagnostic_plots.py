@@ -62,12 +62,6 @@ def plot_memory_map(
     for label, maps in states.items():
         for name, values in memories(maps).items():
             panels[f"{label}, {name}"] = values[0]
-    lengths = {label: len(values) for label, values in panels.items()}
-    if set(lengths.values()) != {len(text)}:
-        raise ValueError(
-            "`states` must hold at least one map, and `text` one character for each of its "
-            f"steps. Received: {len(text)} characters, steps {lengths}"
-        )
     size = (6 + 0.13 * len(text), 0.7 + 2.6 * len(panels))
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title)
@@ -104,8 +98,6 @@ def plot_time_scales(scales: Mapping[str, Mapping[str, np.ndarray]], title: str)
     Returns:
         A `matplotlib.figure.Figure`.
     """
-    if not scales:
-        raise ValueError(f"`scales` must hold at least one layer. Received: {scales}")
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for i, (label, maps) in enumerate(scales.items()):

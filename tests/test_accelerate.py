@@ -21,7 +21,7 @@ from conversions import (
     randomized,
     sequences,
 )
-from harness import BACKEND, assert_close
+from harness import assert_close
 from keras import layers, ops
 
 import keras_momentum_rnn as kmr
@@ -318,12 +318,3 @@ def test_the_report_names_what_was_replaced_and_what_not(capsys, monkeypatch):
     ]
     for line, (start, rest) in zip(lines, expected, strict=True):
         assert line.startswith(start) and rest in line
-
-
-@pytest.mark.skipif(BACKEND != "torch", reason="the same on every backend")
-def test_the_original_is_left_alone():
-    model, data = trained()
-    weights, slots = model.get_weights(), [ops.copy(v) for v in model.optimizer.variables]
-    fit(accelerate(model), data)
-    assert_equal_arrays(weights, model.get_weights())
-    assert_equal_arrays(slots, model.optimizer.variables)

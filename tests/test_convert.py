@@ -28,6 +28,7 @@ from keras_momentum_rnn import (
     NAGLSTM,
     SRLSTM,
     AdamLSTM,
+    MomentumDTRIV,
     MomentumGRU,
     MomentumLSTM,
     MomentumRNN,
@@ -202,6 +203,9 @@ def test_recurrent_bias(use_bias):
     back = to_keras(ours)
     assert_same(ours, back, x)
     assert np.abs(arrays(back(x))[0] - arrays(plain(x))[0]).max() > 1e-2
+    if use_bias:
+        ours.cell.bias.trainable = False
+    assert to_keras(ours).cell.bias.trainable  # it stands for the other, too
     unbuilt = to_keras(MomentumLSTM(UNITS, use_bias=use_bias, use_recurrent_bias=True))
     assert unbuilt.use_bias and not unbuilt.built
 
@@ -253,6 +257,10 @@ ERRORS = {
     "to released": (
         lambda: from_keras(layers.LSTM(2, name="mine"), SRLSTM, formulation="released"),
         "SRLSTM 'mine' has no Keras counterpart",
+    ),
+    "orthogonal": (
+        lambda: from_keras(layers.SimpleRNN(2), MomentumDTRIV),
+        "Keras counterpart, such as MomentumLSTM.*MomentumDTRIV",
     ),
     "MCRM": (lambda: to_keras(MCRM(2, name="mine")), "'mine' has no Keras counterpart"),
     "NestedLSTM": (

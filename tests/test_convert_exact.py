@@ -184,6 +184,7 @@ class Late(kmr.rules.LinearRule):
         (UNITS, Slower()),
         (UNITS, Once(3)),
         (UNITS, Late()),
+        (UNITS, kmr.rules.ScheduledRestart(513)),
     ],
 )
 def test_a_linear_rule_without_a_filter(units, rule):

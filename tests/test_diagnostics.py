@@ -122,6 +122,9 @@ def test_layers_of_functional_models_and_inside_wrappers():
     for layer in (wrapper.forward_layer, wrapper.backward_layer, "decoder"):
         norms = gradient_norms(model, x, y, layer)
         assert norms.shape == (TIME,) and np.all(norms > 0)
+    error = 2 * (array(model(x)) - y.reshape(-1, 1)) / len(y)
+    last = error @ array(model.layers[-1].kernel)[-UNITS:].T  # of the decoder's last h
+    assert_close(norms[-1], np.linalg.norm(last))
     outer = keras.Sequential([keras.Input((TIME, FEATURES)), model])
     outer.compile("sgd", "mse")
     norms_outside = gradient_norms(outer, x, y, wrapper.backward_layer)

@@ -8,7 +8,6 @@ from keras import ops
 from reference import expm
 
 import keras_momentum_rnn as kmr
-from keras_momentum_rnn import convert
 from keras_momentum_rnn.cells import orthogonal
 
 POLICIES = ["float32", "mixed_bfloat16", "mixed_float16", "float16"]
@@ -173,26 +172,3 @@ def test_a_call_that_changes_the_base_is_not_repeated():
     assert array(layer.cell.calls_at_base) == 0
     if BACKEND != "jax":  # whose `checkpoint` traces `training`, in layers of Keras too
         assert array(layer(x)).shape == array(other(x, training=True)).shape == (2, 4)
-
-
-def test_convert_refuses_what_has_no_counterpart_and_passes_by_the_rest():
-    plain = keras.layers.SimpleRNN(4, name="mine")
-    plain.build((None, 3, 2))
-    with pytest.raises(ValueError, match=r"Keras counterpart.*MomentumLSTM.*MomentumDTRIV"):
-        convert.from_keras(plain, kmr.MomentumDTRIV)
-    layer = kmr.MomentumDTRIV(4, name="turning")
-    layer.build((None, 3, 2))
-    with pytest.raises(ValueError, match="MomentumDTRIV 'turning' has no Keras counterpart"):
-        convert.to_keras(layer)
-    x = normal(np.random.default_rng(0), 2, 5, 3)
-    model = keras.Sequential(
-        [
-            keras.Input((5, 3)),
-            keras.layers.LSTM(4, return_sequences=True),
-            kmr.AdamDTRIV(4, rebase_every=3),
-        ]
-    )
-    ours = convert.from_keras(model, kmr.MomentumLSTM, momentum=0.0, step_size=1.0)
-    assert [type(layer) for layer in ours.layers] == [kmr.MomentumLSTM, kmr.AdamDTRIV]
-    assert ours.layers[1].rebase_every == 3
-    assert_close(array(ours(x)), array(model(x)), tolerance=1e-6)

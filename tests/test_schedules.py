@@ -46,6 +46,8 @@ def test_nesterov():
 def test_warm_constant(momentum):
     expected = [0.9] * 5 + [momentum] * 6
     np.testing.assert_allclose(values(WarmConstant(momentum), STEPS), expected, atol=1e-7)
+    own = WarmConstant(momentum, warm_momentum=0.6, warm_steps=3)
+    np.testing.assert_allclose(values(own, range(5)), [0.6] * 3 + [momentum] * 2, atol=1e-7)
 
 
 @pytest.mark.parametrize("momentum", [0, 0.5, 0.999])

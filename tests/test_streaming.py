@@ -251,6 +251,8 @@ def test_a_step_model_is_a_copy_and_can_be_saved(tmp_path):
     model = keras.Sequential([keras.Input((None, FEATURES)), kmr.MomentumDTRIV(UNITS)])
     randomise(model, np.random.default_rng(2))
     step = step_model(model)
+    (rotating,) = (x for x in step.layers if isinstance(x, kmr.MomentumDTRIV))
+    assert rotating.cell.fixed_matrix is not None  # computed once
     (before,), _ = streamed(step, X)
     step.save(tmp_path / "step.keras")
     loaded = keras.saving.load_model(tmp_path / "step.keras")
@@ -303,6 +305,19 @@ def test_an_activation_of_the_user_streams():
     assert_streams(keras.Model(x, kmr.AdamGRU(4)(sequences=dense(x))))
 
 
+def dropped_where_zero(**options):
+    """Return a model that multiplies its inputs by whether any of them is not zero."""
+    x = keras.Input((None, FEATURES))
+    kept = ops.any(ops.not_equal(x, 0.0), **options)
+    return keras.Model(x, kmr.AdamGRU(4)(x * ops.cast(kept, "float32")))
+
+
+def test_whether_any_feature_is_not_zero():
+    x = X.copy()
+    x[:, 2] = 0
+    assert_streams(dropped_where_zero(axis=-1, keepdims=True), x)
+
+
 def scaled_by_the_end():
     x = keras.Input((None, FEATURES))
     return keras.Model(x, kmr.AdamGRU(4)(x * ops.mean(kmr.MomentumLSTM(4)(x))))
@@ -353,6 +368,7 @@ def always_training(layer):
         (lambda: sequential(Detrended(4)), "Detrended .* each step"),
         (lambda: sequential(layers.Dense(2, centred), kmr.AdamGRU(4)), "Dense .* each step"),
         (lambda: sequential(layers.Activation(centred), kmr.AdamGRU(4)), "Activation .* each"),
+        (dropped_where_zero, "Any .* each step"),
         (scaled_by_the_end, "Multiply .* each step"),
         (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),
         (

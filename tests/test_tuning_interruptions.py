@@ -76,6 +76,8 @@ def test_an_interrupted_search_says_how_far_it_came(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Resuming: 2 of 4 trials done"
     assert [line[:4] for line in lines[1:]] == ["3/4 ", "4/4 "]
+    best = max(row.score for row in load_results(tmp_path).rows)
+    assert f"best score {best:.4g}" in lines[-1] and " step_size=" in lines[-1]
 
 
 def test_an_interrupt_that_nobody_catches_ends_in_one_line(tmp_path, capsys, monkeypatch):

@@ -236,13 +236,6 @@ def test_if_every_trial_breaks_the_error_says_what_to_do(tmp_path):
     assert len(list(csv.DictReader((tmp_path / "results.csv").open()))) == 2
 
 
-def test_callbacks_may_be_one_as_in_keras(tmp_path):
-    epochs = []
-    one = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: epochs.append(epoch))
-    search(tmp_path, max_trials=1, callbacks=one)
-    assert epochs == [0]
-
-
 # Results
 
 

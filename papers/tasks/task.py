@@ -291,29 +291,18 @@ class Task:
             **options,
         )
 
-    def evaluate(
-        self,
-        model: keras.Model,
-        split: str,
-        batch_size: int,
-        callbacks: Sequence[keras.callbacks.Callback] = (),
-        **options: Any,
-    ) -> dict[str, float]:
+    def evaluate(self, model: keras.Model, split: str, batch_size: int) -> dict[str, float]:
         """Return a compiled model's scores as a dict of floats.
 
         Args:
             model: a model of this task.
             split: `"validation"`, `"test"`, or `"train"` where it is held in memory.
             batch_size: positive integer. Stateful models take the one they were made for.
-            callbacks: further Keras callbacks.
-            **options: as of `keras.Model.evaluate`.
         """
         checked_choice("split", split, ("train", "validation", "test"))
         batches = getattr(self, split).batches(batch_size)
-        callbacks = [*self.new_callbacks(), *callbacks]
-        return model.evaluate(
-            batches, callbacks=callbacks, return_dict=True, **{"verbose": 0, **options}
-        )
+        callbacks = self.new_callbacks()
+        return model.evaluate(batches, callbacks=callbacks, return_dict=True, verbose=0)
 
 
 def sequence_model(input_shape, outputs, symbols=None, mean=None, mask_value=None):

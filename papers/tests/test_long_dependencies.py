@@ -10,7 +10,7 @@ import pytest
 from harness import array
 from matplotlib.figure import Figure
 
-from papers import tasks
+from papers import reports, tasks
 from papers.experiments import training
 from papers.sutskever import long_dependencies
 from papers.sutskever.table5 import Row, chosen_rate, pilot_table, table5
@@ -107,6 +107,8 @@ def test_a_pilot_chooses_the_learning_rate_and_a_row_joins_later(small, tmp_path
     assert more["runs"][0] == run
     assert [r["layer"] for r in more["runs"]] == ["SimpleRNN 0.9N", "SimpleRNN 0"]
     assert (tmp_path / "table5.png").exists()
+    # What writes a report again from its results knows both kinds.
+    assert reports.sections(results) == (table5,) and reports.sections(pilot) == (pilot_table,)
 
 
 def test_tasks_take_turns_seed_by_seed(small, tmp_path, monkeypatch):

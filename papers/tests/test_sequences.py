@@ -17,7 +17,7 @@ import keras_tuner
 import pandas as pd
 
 from papers.sequences import new_sets, report, run, why
-from papers.sequences.layers import CONTESTANTS, PAIRS
+from papers.sequences.layers import CONTESTANTS, PAIRS, SCALE_FREE
 from papers.sequences.training import Search, repeated, trained
 from papers.tasks.archive import MASK_VALUE
 from papers.tasks.task import Split, sequence_model
@@ -120,6 +120,11 @@ def test_layers_have_the_parameters_of_an_lstm(made_set, name):
     units = contestant.units_for(made_set, budget)
     near = [abs(contestant.parameters(made_set, units + i) - budget) for i in (-1, 0, 1)]
     assert min(near) == near[1]
+    for layer in (
+        contestant.new_layer(3),
+        contestant.suggested(keras_tuner.HyperParameters(), 3),
+    ):
+        assert getattr(layer, "scale_free", False) is (name in SCALE_FREE)
 
 
 def test_whole_batches_go_through_all_samples_before_one_comes_again():
@@ -149,7 +154,7 @@ def run_of(task, rate, seed=0):
 
 def test_a_run_is_tested_with_the_weights_of_its_best_epoch(made_set):
     found = run_of(made_set, 1.0)  # too large a rate: the loss jumps
-    assert found["best_epoch"] < found["epochs"]
+    assert found["epochs"] == found["best_epoch"] + 3 < 8  # the patience
     assert found["loss"] == pytest.approx(found["validation"], abs=1e-5)
 
 
@@ -337,6 +342,8 @@ def test_a_leaky_unit_is_its_equation():
     for t in range(5):
         h = 0.7 * h + 0.3 * np.tanh(x[:, t] @ kernel + bias + h @ recurrent)
     assert found == pytest.approx(h, abs=1e-5)
+    accelerated = why.WithMemory("MomentumRNN", memory="leak").new_layer(4, momentum=0.5)
+    assert accelerated.cell.rule.momentum == 0.5
 
 
 def test_a_linear_map_finds_the_input_that_a_state_holds():
