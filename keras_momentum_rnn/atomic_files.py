@@ -11,6 +11,9 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
+# The names of what `replaced` has begun to write, as a pattern of `glob`.
+UNFINISHED = "unfinished-" + 16 * "[0-9a-f]" + "-{}"
+
 
 @contextlib.contextmanager
 def replaced(path):

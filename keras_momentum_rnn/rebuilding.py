@@ -68,8 +68,9 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
 
     def call_function(layer, *args, **kwargs):
         if not args and isinstance(layer, keras.Layer):
-            first = next(iter(inspect.signature(layer.call).parameters))
-            args = (kwargs.pop(first),) if first in kwargs else ()  # passed by its name
+            first = next(iter(inspect.signature(layer.call).parameters.values()))
+            if first.kind is first.POSITIONAL_OR_KEYWORD and first.name in kwargs:
+                args = (kwargs.pop(first.name),)
         if layer in ends:
             outputs[ends[layer]] = args[0]
             return keras.layers.Identity()(inputs[0])

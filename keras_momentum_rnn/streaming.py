@@ -5,6 +5,7 @@ model takes one step of the inputs and all states, and returns one step of the o
 new states.
 """
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -396,16 +397,21 @@ def _check_per_step(layer, tensors, timed):
 def _activates_per_step(layer, x):
     """Return whether a layer's activation, which may be the user's, treats steps alone."""
     activation = getattr(layer, "activation", None)
-    if activation is None or getattr(activation, "__module__", "").startswith("keras."):
+    is_function = inspect.isfunction(activation)
+    if activation is None or (is_function and activation.__module__.startswith("keras.")):
         return True
-    inner = [size or 2 for size in x.shape[2:-1]]
-    shape = 1, 2, *inner, getattr(layer, "units", x.shape[-1])
-    drawn = np.random.default_rng(0).normal(size=shape)
-    both, first, second = (
-        ops.convert_to_numpy(activation(ops.convert_to_tensor(steps, dtype=x.dtype)))
-        for steps in (drawn, drawn[:, :1], drawn[:, 1:])
-    )
-    return np.allclose(both, np.concatenate([first, second], axis=1), 1e-2, 1e-3)
+    as_given = isinstance(layer, keras.layers.Activation)
+    dtype = x.dtype if as_given else layer.compute_dtype
+    *inner, width = (size or 2 for size in x.shape[2:])
+    drawn = np.random.default_rng(0).normal(size=(1, 2, *inner, getattr(layer, "units", width)))
+    try:
+        both, *each = (
+            ops.convert_to_numpy(activation(ops.convert_to_tensor(steps, dtype=dtype)))
+            for steps in (drawn, drawn[:, :1], drawn[:, 1:])
+        )
+        return np.allclose(both, np.concatenate(each, axis=1), 1e-2, 1e-3, equal_nan=True)
+    except Exception:  # of its own; it may ask for another number of steps
+        return False
 
 
 def _warn_of_open_lengths(model, constant_inputs):

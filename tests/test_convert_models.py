@@ -203,6 +203,17 @@ def shifted(x, by):
     return x + by
 
 
+class Scaled(layers.Layer):
+    def call(self, *, x, by=1.0):
+        return by * x
+
+
+def test_a_layer_of_the_user_may_take_its_input_by_name_alone():
+    x = keras.Input((TIME, WIDTH))
+    model = keras.Model(x, Scaled()(x=layers.LSTM(UNITS)(x), by=2.0))
+    assert_same(model, from_keras(model, MomentumLSTM, **PLAIN), random(BATCH, TIME, WIDTH))
+
+
 def test_layers_of_the_user_are_copied():
     last = [Doubled(), layers.Lambda(lambda x: ops.roll(x, 1)), Nameless()]
     last += [layers.Lambda(shifted, arguments={"by": 2})]

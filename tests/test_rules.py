@@ -121,7 +121,9 @@ def test_two_layers_never_share_a_rule():
 def test_two_rules_never_share_a_rule_inside_them():
     rule = Twice([LEARNED], {"spare": LEARNED})
     config = keras.saving.serialize_keras_object(rule)
-    for again in (rules.get(rule), rules.get(config)):
+    copied = rules.get(rule)
+    assert copied.inner[0] is copied.spare["spare"]  # as it was
+    for again in (copied, rules.get(config)):
         for inner in (again.inner[0], again.spare["spare"]):
             assert type(inner) is rules.LearnedMomentum and inner is not LEARNED
 

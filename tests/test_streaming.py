@@ -299,10 +299,22 @@ def halved(x):
     return x / 2
 
 
-def test_an_activation_of_the_user_streams():
+@keras.saving.register_keras_serializable(package="tests")
+def compressed(x):
+    """Only for numbers that are not negative; others give NaN."""
+    return ops.log(ops.sqrt(x) + 1)
+
+
+@pytest.mark.parametrize("activation", [halved, compressed, layers.PReLU(shared_axes=[1])])
+def test_an_activation_of_the_user_streams(activation):
     x = keras.Input((None, FEATURES))
-    dense = layers.Dense(UNITS, activation=halved)
-    assert_streams(keras.Model(x, kmr.AdamGRU(4)(sequences=dense(x))))
+    inputs = layers.ReLU()(x)
+    dense = layers.Activation(activation)(layers.Dense(UNITS, "relu")(inputs))
+    assert_streams(keras.Model(x, kmr.AdamGRU(4)(sequences=dense)))
+
+
+def windowed(x):
+    return x * ops.reshape(ops.arange(TIME, dtype="float32"), (TIME, 1))
 
 
 def dropped_where_zero(**options):
@@ -368,6 +380,11 @@ def always_training(layer):
         (lambda: sequential(Detrended(4)), "Detrended .* each step"),
         (lambda: sequential(layers.Dense(2, centred), kmr.AdamGRU(4)), "Dense .* each step"),
         (lambda: sequential(layers.Activation(centred), kmr.AdamGRU(4)), "Activation .* each"),
+        (lambda: sequential(layers.Dense(2, windowed), kmr.AdamGRU(4)), "Dense .* each step"),
+        (
+            lambda: sequential(layers.Dense(2, layers.Softmax(axis=1)), kmr.AdamGRU(4)),
+            "Dense .* each step",
+        ),
         (dropped_where_zero, "Any .* each step"),
         (scaled_by_the_end, "Multiply .* each step"),
         (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),

@@ -54,8 +54,10 @@ def test_a_killed_process_loses_no_trial_and_keeps_no_lock(tmp_path):
 def test_what_a_killed_process_was_writing_goes(tmp_path):
     left = tmp_path / "unfinished-0123456789abcdef-best.keras"
     left.touch()
+    own = tmp_path / "unfinished-thesis.md"
+    own.touch()
     search(tmp_path, max_trials=1)
-    assert not left.exists()
+    assert own.exists() and not left.exists()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -70,6 +70,16 @@ def test_a_first_trial_may_set_what_its_branch_alone_declares(tmp_path):
     with pytest.raises(ValueError, match="Received: rate"):
         search(tmp_path / "other", hypermodel=Branching(), first=[{"rate": 0.25}])
 
+    class Unscoped(Scripted):  # whose `rate` keras-tuner does not find in time
+        def build(self, hp):
+            if hp.Boolean("fast"):
+                hp.Float("rate", 0.0, 1.0)
+            return super().build(hp)
+
+    with pytest.raises(ValueError, match="Received: rate"):
+        search(tmp_path / "a", hypermodel=Unscoped(), first=[{"fast": True, "rate": 0.25}])
+    assert not (tmp_path / "a").exists()
+
 
 def test_a_grid_is_tried_as_a_whole(tmp_path):
     points = [0.1 * n for n in range(12)]

@@ -86,16 +86,20 @@ class Rule:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
+        copies = {}  # no two cells share a rule, nor one inside it
+
         def read(value: Any) -> Any:
-            if isinstance(value, Rule):  # no two cells share a rule, nor one inside it
-                return type(value).from_config(value.get_config())
+            if isinstance(value, Rule):
+                if id(value) not in copies:
+                    copies[id(value)] = type(value).from_config(value.get_config())
+                return copies[id(value)]
             if type(value) in (list, tuple):
                 return type(value)(map(read, value))
-            if not isinstance(value, dict):
-                return value
-            if "class_name" in value:
+            if isinstance(value, dict) and "class_name" in value:
                 return keras.saving.deserialize_keras_object(value)
-            return {key: read(item) for key, item in value.items()}
+            if type(value) is dict:
+                return {key: read(item) for key, item in value.items()}
+            return value
 
         return cls(**{name: read(value) for name, value in config.items()})
 

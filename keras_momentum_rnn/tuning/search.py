@@ -3,6 +3,7 @@
 import functools
 import io
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -123,9 +124,9 @@ def tune(
     watched.declare_hyperparameters(hp)
     model = watched.build(hp)
     oracle.first = [dict(trial) for trial in first]
-    for trial in oracle.first:
-        completed(trial, space_of(trial, watched, hp.space))
     directory, part = Path(directory), roles.role()
+    for trial in oracle.first:
+        completed(trial, space_of(trial, watched, hp.space, part))
     # Keras takes one callback for a list.
     fit["callbacks"] = keras.tree.flatten(fit.get("callbacks") or [])
     fit = {"x": x, "y": y, "epochs": epochs, **fit}
@@ -230,17 +231,18 @@ def check(strategy, max_trials, epochs, executions, seed):
     checked_count("max_trials", max_trials)
 
 
-def space_of(trial, watched, space):
-    """Return the hyperparameters of a first trial: a model may declare more in its branch."""
-    names, before = {hp.name for hp in space}, None
-    while (new := trial.keys() - {shown(hp.name) for hp in space}) and new != before:
-        before, branch = new, keras_tuner.HyperParameters()
-        branch.values = completed({n: v for n, v in trial.items() if n not in new}, space)
-        watched.declare_hyperparameters(branch)
-        watched.build(branch)
-        # Where there is no conditional scope, keras-tuner cannot know of it in time.
-        space = [hp for hp in branch.space if hp.conditions or hp.name in names]
-    return space
+def space_of(trial, watched, space, part):
+    """Return the hyperparameters that a search may set in a first trial.
+
+    What a branch of the model alone declares, keras-tuner finds when it begins a search; here
+    it begins one that is thrown away. The part of a distributed search knows the first branch.
+    """
+    if part != "single" or trial.keys() <= {shown(hp.name) for hp in space}:
+        return space
+    oracle = oracles.make("random", 1, 1, 0, watched.objective)
+    with tempfile.TemporaryDirectory() as folder:
+        Tuner(oracle, watched, folder, 1)
+    return oracle.get_space().space
 
 
 def check_objective(watched, fit):

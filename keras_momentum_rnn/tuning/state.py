@@ -23,10 +23,12 @@ import keras_tuner
 import numpy as np
 from keras_tuner.engine.trial import Trial
 
-from keras_momentum_rnn.atomic_files import locked, read_results, write_json
+from keras_momentum_rnn.atomic_files import UNFINISHED, locked, read_results, write_json
 
 # What a worker is sent with the space, by which it knows the chief of its search.
 ID = "tuner/search"
+# What a search writes beside its trials. search.json goes last: it says whose the others are.
+FILES = ("best.keras", "results.csv", "search.json")
 ADVICE = "pass `overwrite=True` to remove it, or choose another."
 # So many differences are named in an error.
 NAMED = 8
@@ -55,14 +57,11 @@ def claimed(directory, settings, overwrite):
                 "Another process runs the search in `directory`; wait for it, or choose "
                 f"another. Received: directory={str(directory)!r}"
             ) from error
-        for left in directory.glob("unfinished-*"):  # by a killed process
-            left.unlink(missing_ok=True)
         path = directory / "search.json"
         trials = directory / "trials"
         if overwrite and path.exists():
             shutil.rmtree(trials, ignore_errors=True)
-            # search.json last: it says whose the others are.
-            for name in ("best.keras", "results.csv", "search.json"):
+            for name in FILES:
                 (directory / name).unlink(missing_ok=True)
         if not path.exists():
             if trials.exists():
@@ -72,7 +71,11 @@ def claimed(directory, settings, overwrite):
                 )
             begun = {"id": uuid.uuid4().hex, "settings": settings, "oracle": None, "trials": []}
             write_json(path, begun)
-        yield same(directory, settings)
+        stored = same(directory, settings)
+        for name in FILES:  # of which a killed process may have left a part
+            for part in directory.glob(UNFINISHED.format(name)):
+                part.unlink(missing_ok=True)
+        yield stored
 
 
 def same(directory, settings):

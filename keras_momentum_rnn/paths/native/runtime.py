@@ -82,8 +82,8 @@ def compiles(recurrence="lstm"):
             loops = RECURRENCES[recurrence].loops
             module, folder = loops.__name__.rpartition(".")[2], loops.backward.stats.cache_path
             with only_process(folder, module):
-                # Of the two functions of a module the second is compiled last.
-                if not any(Path(folder).glob(f"{module}.backward-*.nbc")):
+                functions = "forward", "backward"
+                if not all(any(Path(folder).glob(f"{module}.{f}-*.nbc")) for f in functions):
                     say_what_takes_time()
                 try:
                     try_out(recurrence)
