@@ -40,6 +40,9 @@ def test_networks_start_as_table_4_says(task):
     assert (len(loaded.train), loaded.input_shape[0]) == (2000, 80 if task == "adding" else 100)
     row = Row("SimpleRNN", 0.98, "N")
     setup = long_dependencies.new_setup(options, task, row, 0.1, 50_000)
+    clipped = long_dependencies.parse([task, "--every=20", "--clipnorm=0.5"])
+    assert setup.clipnorm is None
+    assert long_dependencies.new_setup(clipped, task, row, 0.1, 50_000).clipnorm == 0.5
     assert (setup.batch_size, setup.epochs) == (100, 2500)
     models = [training.new_model(loaded, setup) for _ in range(2)]
     recurrent, read_out = models[0].layers[-2:]
