@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from papers.experiments.claims import OFF_CHANCE
-from papers.experiments.summary import layers, number, of_layer
+from papers.experiments.summary import going_on, layers, number, of_layer
 from papers.presentation import BLUE, COLORS, markdown_table, tidy
 from papers.tasks import sutskever2013
 
@@ -177,7 +177,8 @@ def errors_figure(settings, found, columns, paper):
     axes.set_xlabel("momentum; N: Nesterov's form, M: the classical one")
     if 0 in np.concatenate([errors_on_test(runs, metric) for runs in found.values()]):
         axes.set_xlabel(f"{axes.get_xlabel()}\nan error of 0 is drawn at {least:g}")
-    updates = f"{settings['budget']['updates']:,} updates"
+    most = "at most " * any(going_on(run) for runs in found.values() for run in runs)
+    updates = f"{most}{settings['budget']['updates']:,} updates"
     figure.suptitle(
         f"{least_wrong(found, metric, constant)}\n"
         f"{settings['task'].capitalize()}, each seed after {updates}"
