@@ -11,6 +11,7 @@ import importlib.util
 import itertools
 import math
 import os
+import pickle
 import sys
 import threading
 import warnings
@@ -32,6 +33,13 @@ NUMBA_SWITCH = "NUMBA_DISABLE_JIT"
 
 # Of so few numbers in h, the loop that XLA compiles on JAX predicts faster.
 SMALL = 1024
+
+# What pickle and LLVM raise for a damaged file of compiled code; Numba's own errors, for code
+# that does not compile, are none of these.
+OF_DAMAGED_FILES = (
+    *(pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError),
+    *(LookupError, MemoryError, RuntimeError, TypeError, ValueError),
+)
 
 _failed = threading.Event()
 _compiling = threading.Lock()
@@ -87,8 +95,7 @@ def compiles(recurrence="lstm"):
                     say_what_takes_time()
                 try:
                     try_out(recurrence)
-                except Exception:
-                    # A damaged file on the disk raises errors of many kinds.
+                except OF_DAMAGED_FILES:
                     if not remove_compiled(folder, module):
                         raise
                     say_what_takes_time()
