@@ -1,7 +1,5 @@
 """The recipes of the papers, made of their tables."""
 
-import math
-
 from keras_momentum_rnn import optimizers
 from keras_momentum_rnn.initializers import ForgetGateBias
 from papers import initializers
@@ -237,31 +235,13 @@ def plain_recipes():
             batch_size=sutskever2013.BATCH_SIZE,
             epochs=sutskever2013.UPDATES,
             updates_per_epoch=1,
-            model_options=centered_read_out(task, length),
+            model_options=READ_OUT,
             source="Sutskever et al. (2013), Tables 4 and 5, section 4.2",
             follows=(
                 "the text, with Nesterov's form and momentum 0.995, the best of Table 5 (the "
-                "others by `dataclasses.replace`); an update is counted as an epoch; the mean "
-                "of symbols is the logarithm of their frequencies"
+                "others by `dataclasses.replace`); an update is counted as an epoch"
             ),
         )
-
-
-def centered_read_out(task, length):
-    """Return the arguments of a read-out that starts at the mean of the outputs.
-
-    Where numbers are predicted, the task itself has taken the mean away.
-    """
-    start = {
-        "kernel_initializer": configured("RandomNormal", stddev=sutskever2013.OUTPUT_SCALE)
-    }
-    if task not in sutskever2013.SYMBOLS:
-        return start
-    kinds, recalled = sutskever2013.SYMBOLS[task]
-    steps = length + 2 * recalled
-    shares = [1 - recalled / steps] + [recalled / steps / kinds] * kinds
-    logits = [round(math.log(share), 6) for share in shares]
-    return {**start, "bias_initializer": configured("Constant", value=logits)}
 
 
 def configured(name, **config):
@@ -270,6 +250,9 @@ def configured(name, **config):
     return {"class_name": f"{package}{name}", "config": config}
 
 
+# The biases of the read-out stay at zero: the tasks take the mean away from numbers, and all
+# symbols are equally frequent.
+READ_OUT = {"kernel_initializer": configured("RandomNormal", stddev=sutskever2013.OUTPUT_SCALE)}
 WARM_MOMENTUM = optimizers.schedules.WarmConstant(
     0.995, warm_momentum=sutskever2013.WARM_UP[1], warm_steps=sutskever2013.WARM_UP[0]
 )

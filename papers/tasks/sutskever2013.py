@@ -12,8 +12,6 @@ LEARNING_RATES = (1e-3, 1e-4, 1e-5, 1e-6)
 WARM_UP = (1000, 0.9)
 # Table 4: the standard deviation of the input kernel.
 INPUT_SCALES = {"adding": 0.001, "multiplication": 0.001, "memory5": 0.1, "memory20": 0.1}
-# Of the memory tasks: how many kinds of symbols, and how many are recalled.
-SYMBOLS = {"memory5": (2, 5), "memory20": (5, 10)}
 LENGTHS = {"adding": 80, "multiplication": 80, "memory5": 200, "memory20": 80}
 # Table 4: fan-in and spectral radius of the recurrent kernel, standard deviation of the
 # output kernel.

@@ -270,8 +270,8 @@ def test_memorising_is_what_its_definition_says(name, kinds, length, blanks, cha
     assert x.shape == y.shape == (300, blanks + 2 * length)
     assert set(np.unique(x[:, :length])) == set(range(1, kinds + 1))
     assert (x[:, length:] == [0] * blanks + [kinds + 1] + [0] * (length - 1)).all()
-    assert (y[:, :-length] == 0).all()
-    np.testing.assert_array_equal(y[:, -length:], x[:, :length])
+    assert (y[:, :-length] == -1).all()
+    np.testing.assert_array_equal(y[:, -length:], x[:, :length] - 1)
     assert task.metric == "wrong_symbols" and task.chance["wrong_symbols"] == chance
     silent = tasks.load(name, held_out=300, cue=False)
     assert (silent.test.x[:, length:] == 0).all()
@@ -293,9 +293,11 @@ def test_chance_of_recalling_is_what_an_even_guess_scores(name):
     symbols = round(length / (length - task.chance["wrong_symbols"]))
     model = task.model(keras.layers.SimpleRNN(2, **task.layer_arguments))
     task.compile(model, "sgd")
-    logits = np.full((*y.shape, model.output_shape[-1]), -30, "float32")
-    logits[:, :-length, 0] = 30
-    logits[:, -length:, 1 : symbols + 1] = 0
+    logits = np.random.default_rng(0).normal(size=(*y.shape, model.output_shape[-1]))
+    logits = logits.astype("float32")
+    logits[:, -length:, -symbols:] = 0
+    if name == "copying":  # whose blanks count
+        logits[:, :-length], logits[:, -length:, 0] = [30, *[-30] * symbols], -30
     scores = model.compute_loss(y=y, y_pred=keras.ops.convert_to_tensor(logits))
     assert float(array(scores)) == pytest.approx(task.chance["loss"], rel=1e-4)
     metric = mean_wrong_symbols(length)
