@@ -50,7 +50,7 @@ class Call:
         backend: "tensorflow", "jax" or "torch".
         device: "cpu" or "gpu".
         dtype: the compute dtype.
-        cell: the name of the cell's class, for messages.
+        cell: what messages call the cell.
         recurrence: the name of the cell's own equation among `registry.RECURRENCES`, or None.
         standard_activations: bool, whether its activations are the usual ones.
         drive_from_input: bool, whether the drive is the rule's of W x + b and nothing else.
@@ -129,7 +129,8 @@ def call_of(cell, training, **call):
     learns = rule.learns or not all(map(is_number, numbers))
     return Call(
         dtype=cell.compute_dtype,
-        cell=type(cell).__name__,
+        cell=type(cell).__name__.removeprefix("Plain")
+        + " with reset_after=False" * (getattr(cell, "reset_after", True) is False),
         recurrence=cell.recurrence_name,
         standard_activations=cell.standard_activations,
         drive_from_input=cell.drive_from_input,
