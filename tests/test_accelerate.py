@@ -310,7 +310,7 @@ def test_the_report_names_what_was_replaced_and_what_not(capsys, monkeypatch):
     expected = [
         ("forward_", f"(LSTM): replaced, trains on the path '{path}': "),
         ("backward_", f"(LSTM): replaced, trains on the path '{path}': "),
-        ("slow (GRU): replaced, trains on the path 'keras': ", "reset_after=False has no native"),
+        ("slow (GRU): replaced, trains on the path 'keras': ", "reset_after=False has no"),
         ("mine (MyLSTM)", ": kept, of a subclass of Keras's"),
         ("loop (RNN)", ": kept, no LSTM, GRU or SimpleRNN"),
         ("ours (MomentumLSTM)", ": kept, a layer of keras_momentum_rnn"),
