@@ -10,7 +10,9 @@ from papers.presentation import markdown_table
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 IN_SHORT = ["MomentumLSTM", "RMSPropLSTM"]
-IN_FEW_ROWS = ["MomentumLSTM", "AdamLSTM", "MomentumGRU", "MomentumRNN", "MCRM"]
+IN_FEW_ROWS = [
+    *("MomentumLSTM", "AdamLSTM", "MomentumGRU", "MomentumRNN", "MomentumDTRIV", "MCRM"),
+]
 # What the names of results end with where the processor has no AVX-512.
 NARROW = ", without AVX-512"
 
