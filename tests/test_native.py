@@ -1,9 +1,6 @@
 """The native kernel: its numbers on every shape, and when it steps aside."""
 
-from types import SimpleNamespace
-
 import keras
-import native_reference
 import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, normal, results_and_gradients
@@ -108,35 +105,6 @@ def test_gradients_that_vanish_are_zero_in_the_kernel_alone(name, monkeypatch):
     compare(pair_of(name, (3, 9, 5)), (3, 9, 5), tolerance=1e-5)
     assert seen and not np.concatenate(seen).any()
     assert (tiny * np.full(3, 0.5, "float32") > 0).all()  # this thread computes as before
-
-
-def test_the_way_back_is_that_of_plain_numpy():
-    """Over several chunks of a scaled rule, several rings, and units that fill no vector."""
-    rng, units, gates = np.random.default_rng(0), 130, 4 * 130
-
-    def draw(*shape, scale=0.3):
-        return (scale * rng.normal(size=shape)).astype("float32")
-
-    numbers = SimpleNamespace(mu=0.6, gain=1.1, factor=0.8, beta=0.9, share=0.1, epsilon=1e-3)
-    mu = np.full((1, 1), numbers.mu, np.float32)
-    equation = kernel.Equation(
-        "lstm", "scaled", numbers.gain, numbers.factor, numbers.beta, numbers.share,
-        numbers.epsilon, mu,
-    )  # fmt: skip
-    x, d_outputs = draw(5, 40, 3), draw(5, 40, units)
-    weights = [draw(3, gates), draw(gates), draw(units, gates, scale=0.05), draw(gates)]
-    states = [draw(5, units), draw(5, units), draw(5, gates), np.abs(draw(5, gates))]
-    d_finals = [draw(*state.shape) for state in states]
-    finals, kept = kernel.forward(equation, x, weights, states)
-    found = kernel.backward(equation, x, weights, states, None, kept, d_outputs, d_finals)
-    x, d_outputs, *rest = (a.astype("float64") for a in (x, d_outputs, *weights, *d_finals))
-    weights, d_finals = rest[:4], rest[4:]
-    outputs, exact_finals, steps = native_reference.forward(numbers, x, weights, states)
-    exact = native_reference.backward(numbers, weights, steps, d_outputs, d_finals)
-    for one, other in zip([kept.h, *finals], [outputs, *exact_finals], strict=True):
-        assert_close(one, other, 1e-5)
-    for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(exact), strict=True):
-        assert_close(one, other, 1e-4)
 
 
 @pytest.mark.parametrize("name", ["NAGLSTM", "AdamGRU", "MCRM"])
