@@ -253,7 +253,6 @@ test_optimizers.py  compiled
     torch     config_*
     compiled  options_of_keras  1/3
 test_orthogonal.py  either
-    torch     parameter_counts_of_the_paper
     quick     both_starts_have_the_rotation_that_is_drawn[1.0-expm]
     quick     a_gradient_by_the_skew_part_exists_at_zero[expm]
     quick     a_call_that_changes_the_base_is_not_repeated

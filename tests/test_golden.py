@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 from harness import array, assert_close, gradients, named_weights, run
@@ -189,26 +188,3 @@ def test_nested_equals_released_code(name):
 
     of_weights = {**shell_parameters(golden, "grad."), **memory(golden, "grad.")}
     assert_gradients(layer, golden, results, of_weights)
-
-
-@pytest.mark.parametrize(
-    "features, outputs, total, sizes",
-    [
-        (
-            1,
-            10,
-            152e3,
-            {"SimpleRNN": 384, "GRU": 222, "LSTM": 192, "NestedLSTM": 97, "MCRM": 108},
-        ),
-        (2, 1, 95e3, {"SimpleRNN": 308, "GRU": 177, "LSTM": 153, "NestedLSTM": 77, "MCRM": 85}),
-    ],
-    ids=["sequential_mnist", "adding"],
-)
-def test_parameter_counts_of_the_mcrm_paper(features, outputs, total, sizes):
-    """Its Table 2, within 2 %: it prints the sizes of NLSTM and MCRM for MNIST swapped."""
-    for name, units in sizes.items():
-        layer_class = getattr(kmr, name)
-        model = keras.Sequential(
-            [keras.Input((None, features)), layer_class(units), keras.layers.Dense(outputs)]
-        )
-        assert abs(model.count_params() - total) < 0.02 * total, name

@@ -24,15 +24,6 @@ def in_numpy(skew, units, parametrization):
     return np.linalg.solve(np.eye(units) + s, np.eye(units) - s)
 
 
-@pytest.mark.parametrize("units, thousands", [(170, 16), (360, 69), (512, 137)])
-def test_parameter_counts_of_the_paper(units, thousands):
-    """Its Tables 4 and 13, of PMNIST; the base is no parameter, since nothing trains it."""
-    model = keras.Sequential([keras.Input((784, 1)), kmr.DTRIV(units), keras.layers.Dense(10)])
-    count = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
-    assert count == units * (units - 1) // 2 + 2 * units + 10 * (units + 1)
-    assert round(count / 1000) == thousands
-
-
 @pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
 @pytest.mark.parametrize("multiplier", [1.0, 0.25])
 def test_both_starts_have_the_rotation_that_is_drawn(parametrization, multiplier):

@@ -52,7 +52,6 @@ def test_every_task_has_a_small_budget():
 def test_paper_budget_is_the_recipes():
     found = asked("--budget=paper", "--set", "variant=mcrm", "steps=200", "samples=64")
     assert list(found.setups) == ["SimpleRNN", "GRU", "LSTM", "NestedLSTM", "MCRM"]
-    assert [setup.units for setup in found.setups.values()] == [308, 177, 153, 77, 85]
     assert found.setups["MCRM"].epochs == 60
     assert found.setups["NestedLSTM"].optimizer.global_clipnorm == 0.1
     plain = comparison(
