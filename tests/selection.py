@@ -343,9 +343,6 @@ test_rotations.py  torch
     quick     initializers_follow_keras
     quick     rotation_and_its_gradient_under_a_compiler[3.0-*]
     quick     *float64*
-test_rules.py
-    torch     identities
-    torch     released_restart_at_period_1_is_the_plain_layer_of_the_other_sign
 test_saving.py
     slow      a_backend_that_only_predicts_predicts_the_same
     quick     file_of_an_earlier_release_loads[lstm-0.1.0]
