@@ -42,10 +42,10 @@ def bits(y, logits):
     return -np.take_along_axis(log_p, y[..., None], axis=-1).mean() / np.log(2)
 
 
-def randomised(model, scale=0.6):
+def randomised(model):
     rng = np.random.default_rng(1)
     for weight in model.trainable_weights:
-        weight.assign(scale * rng.standard_normal(weight.shape))
+        weight.assign(0.6 * rng.standard_normal(weight.shape))
     return model
 
 
@@ -85,26 +85,29 @@ def test_windows_score_as_the_whole_text_does(layers, folder):
     assert abs(np.average(values, weights=weights) - expected) > 1e-3
 
 
+class TwoWindows(keras.layers.Layer):
+    """Only the first window goes through `dense`, and only the second is returned."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense, self.carried = keras.layers.Dense(1), Carried(keras.layers.GRU(3))
+
+    def call(self, x):
+        self.carried(self.dense(x))
+        return self.carried(x)
+
+
+@pytest.mark.filterwarnings("ignore:Gradients do not exist")
 def test_gradients_stop_at_the_window():
-    """An update by the second window is that of a model that starts with the same states."""
-    x = np.random.default_rng(0).integers(0, 5, (2, 6)).astype("int32")
-    model = randomised(language_model(5, [keras.layers.GRU(3, return_sequences=True)], 2))
-    model.compile(
-        keras.optimizers.SGD(1.0), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    )
-    (carried,) = (layer for layer in model.layers if isinstance(layer, Carried))
-    model(x[:, :3])
-    state, before = array(carried.states[0]), [array(w) for w in model.trainable_weights]
-    assert np.abs(state).max() > 0.05
-    model.train_on_batch(x[:, 3:], x[:, 3:])
-    moved = [array(w) for w in model.trainable_weights]
-    for weight, value in zip(model.trainable_weights, before):
-        weight.assign(value)
-    carried.states[0].assign(state)
-    model.train_on_batch(x[:, 3:], x[:, 3:])
-    for weight, value in zip(model.trainable_weights, moved):
-        np.testing.assert_allclose(array(weight), value, atol=1e-5)
-    assert not np.allclose(array(carried.states[0]), state)
+    """On JAX a state that a window assigns would lead into it, were it left as it is."""
+    layer = TwoWindows()
+    model = keras.Sequential([keras.Input(batch_shape=(ROWS, 4, 1)), layer])
+    model.compile("sgd", "mse")
+    weights = [layer.dense.kernel, layer.carried.layer.cell.kernel]
+    before = [array(w) for w in weights]
+    model.train_on_batch(np.ones((ROWS, 4, 1)), np.ones((ROWS, 4, 3)))
+    moved = [np.abs(array(w) - old).max() for w, old in zip(weights, before)]
+    assert moved[0] == 0 and moved[1] > 0
 
 
 def test_a_saved_model_goes_on(tmp_path):
