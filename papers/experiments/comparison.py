@@ -40,7 +40,6 @@ SCHEMA = {
     },
     "constant": "what the best output that does not depend on the inputs scores on test",
     "summary": "one row a layer, see `summary.rows`",
-    "best": "layer, seed and test scores of the run that is best on validation",
     "runs": {
         "layer": "the name in the comparison",
         "seed": "of weights, dropout and the order of samples",
@@ -221,5 +220,5 @@ def constant_of(comparison):
 def completed(results):
     """Return all that results.json holds, see `SCHEMA`."""
     found = {"constant": results["settings"]["chance"], **results}
-    found |= {"summary": summary.rows(results), "best": summary.best(results)}
+    found["summary"] = summary.rows(results)
     return {name: found[name] for name in SCHEMA}

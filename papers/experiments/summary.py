@@ -11,7 +11,6 @@ def rows(results):
     layer, units, parameters (of the model), runs (how many), diverged (how many of them);
     test, test_sd and test_range: the score at each run's best validation epoch, its mean,
     standard deviation (of a sample; null for one run) and range;
-    best_validation: of the mean curve over seeds;
     epochs_to_lstm_best, seconds_to_lstm_best: until the mean curve reaches the LSTM's best, in
     seconds of training (null: it does not, or no LSTM ran);
     seconds_per_epoch: median.
@@ -37,7 +36,6 @@ def rows(results):
                 "test": float(np.mean(test)) if test else None,
                 "test_sd": float(np.std(test, ddof=1)) if len(test) > 1 else None,
                 "test_range": [min(test), max(test)] if test else None,
-                "best_validation": sign * float(max(curve)) if test else None,
                 "epochs_to_lstm_best": epochs,
                 "seconds_to_lstm_best": epochs and float(seconds[:, :epochs].sum(1).mean()),
                 "seconds_per_epoch": float(np.median(seconds)) if test else None,
@@ -79,18 +77,6 @@ def metric_curves(runs, layer, name):
 def mean_curve(runs, layer, metric):
     """Return the validation scores averaged over seeds, rounded so that ties are equal."""
     return np.round(metric_curves(runs, layer, f"validation_{metric}").mean(axis=0), 6)
-
-
-def best(results):
-    """Return layer, seed and test scores of the run with the best validation score, or None."""
-    settings = results["settings"]
-    score = f"validation_{settings['metric']}"
-    tested = [run for run in results["runs"] if run["test"]]
-    if not tested:
-        return None
-    choose = max if settings["larger_is_better"] else min
-    run = choose(tested, key=lambda run: run["curve"][run["best_epoch"] - 1][score])
-    return {name: run[name] for name in ("layer", "seed", "test")}
 
 
 def sentence(run, metric):

@@ -91,7 +91,8 @@ def test_a_folder_of_another_command_is_refused(results, script, tmp_path):
 
 def test_a_report_is_written_again_from_its_results(results, tmp_path):
     results["commands"] = ["python -m papers.permuted_mnist"]
-    (tmp_path / "results.json").write_text(json.dumps(results))
+    older = {**results, "best": None}  # an entry that results had
+    (tmp_path / "results.json").write_text(json.dumps(older))
     (tmp_path / "report.md").write_text("# The title\n\nAn older text.\n")
     reports.main([str(tmp_path)])
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
