@@ -38,23 +38,18 @@ def main():
     hypermodel = MomentumHyperModel(
         x.shape[1:], head=10, layers=options.layers, units=[16, 32], learning_rate=(1e-3, 2e-2)
     )
-    try:
-        results = tune(
-            hypermodel,
-            *train,
-            validation_data=validation,
-            directory=options.output,
-            strategy=options.strategy,
-            max_trials=max(options.trials, len(options.layers)),
-            epochs=options.epochs,
-            callbacks=[keras.callbacks.EarlyStopping("val_accuracy", patience=2)],
-            batch_size=64,
-            first=[
-                {"layer": name, "units": 32, "learning_rate": 5e-3} for name in options.layers
-            ],
-        )
-    except KeyboardInterrupt as stopped:  # says how many trials are done, and how to go on
-        raise SystemExit(str(stopped)) from None
+    results = tune(
+        hypermodel,
+        *train,
+        validation_data=validation,
+        directory=options.output,
+        strategy=options.strategy,
+        max_trials=max(options.trials, len(options.layers)),
+        epochs=options.epochs,
+        callbacks=[keras.callbacks.EarlyStopping("val_accuracy", patience=2)],
+        batch_size=64,
+        first=[{"layer": name, "units": 32, "learning_rate": 5e-3} for name in options.layers],
+    )
     print(results.table().to_string())
     found = results.best_model().predict(x_test, verbose=0).argmax(axis=-1)
     print(results.best.line())

@@ -58,8 +58,6 @@ def main():
     fit["callbacks"] = [keras.callbacks.EarlyStopping(patience=8)]
     try:
         results = tune(model, x, y, **search, **fit)
-    except KeyboardInterrupt as stopped:
-        raise SystemExit(str(stopped)) from None
     except ValueError as error:
         raise SystemExit(f"{error}\nOr name another --output") from None
     print(results.table().to_string())

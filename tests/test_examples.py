@@ -98,21 +98,6 @@ def test_a_text_may_lack_any_character(run, tmp_path):
         run("characters", "text.txt")
 
 
-def test_a_stopped_search_says_in_one_line_how_to_go_on(run, monkeypatch):
-    pytest.importorskip("keras_tuner", reason="the example searches")
-
-    class Stopping(keras.callbacks.Callback):
-        def __init__(self, *args, **kwargs):
-            super().__init__()
-
-        def on_epoch_end(self, epoch, logs=None):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(keras.callbacks, "EarlyStopping", Stopping)
-    with pytest.raises(SystemExit, match=r"^0 of 2 .*; repeat the call to resume$"):
-        run("tune", "--layers", "LSTM", "MomentumRNN", "--trials=2", "--epochs=1")
-
-
 def test_all_examples_run_here():
     names = {path.stem for path in EXAMPLES.glob("*.py")}
     assert names == {name for name, *_ in RUNS} | {"several_devices", "quick_look"}
