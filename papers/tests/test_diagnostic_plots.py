@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from diagnosed import LAYERS, TIME, built, data
+from test_diagnostics import LAYERS, TIME, built, data
 
 from keras_momentum_rnn.diagnostics import memory_map
 
