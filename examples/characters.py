@@ -14,6 +14,7 @@ from pydoc_data.topics import topics
 
 import keras
 import numpy as np
+from scipy.stats import entropy
 
 from keras_momentum_rnn import RMSPropLSTM
 
@@ -55,9 +56,9 @@ def main():
 
     held_out = samples(numbers[end:], 256, rng)
     bits = model.evaluate(*held_out, verbose=0) / np.log(2)
-    guess = np.log2(len(alphabet))
+    frequency, guess = entropy(np.bincount(numbers), base=2), np.log2(len(alphabet))
     print(
-        f"Held out: {bits:.2f} bits a character, by frequency alone {entropy(numbers):.2f}, "
+        f"Held out: {bits:.2f} bits a character, by frequency alone {frequency:.2f}, "
         f"all alike {guess:.2f}"
     )
     print(written(model, numbers[end:][:STEPS], alphabet, options.write, rng))
@@ -68,11 +69,6 @@ def samples(numbers, count, rng):
     starts = rng.integers(len(numbers) - STEPS, size=count)
     pieces = numbers[starts[:, None] + np.arange(STEPS + 1)]
     return pieces[:, :-1], pieces[:, 1:]
-
-
-def entropy(numbers):
-    share = np.bincount(numbers) / len(numbers)
-    return -(share * np.log2(share)).sum()
 
 
 def written(model, start, alphabet, count, rng):
