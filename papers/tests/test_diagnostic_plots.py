@@ -1,13 +1,9 @@
 """The pictures of states, gradients and time scales."""
 
 import numpy as np
-import pytest
 from test_diagnostics import LAYERS, TIME, built, data
 
 from keras_momentum_rnn.diagnostics import memory_map
-
-pytest.importorskip("matplotlib", reason="it draws")
-
 from papers.diagnostic_plots import plot_gradient_norms, plot_memory_map, plot_time_scales
 
 

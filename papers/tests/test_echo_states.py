@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from harness import array
+from scipy import stats
 
 from papers.initializers import EchoState, SparseUnits
 
@@ -39,16 +40,11 @@ def test_connections_of_sparse_units(inputs, connections):
     np.testing.assert_array_equal(np.count_nonzero(kernel, axis=0), min(inputs, connections))
 
 
-@pytest.fixture
-def stats():
-    return pytest.importorskip("scipy.stats", reason="it tests distributions")
-
-
 @pytest.mark.parametrize(
     ("initializer", "stddev"),
     [(SparseUnits(seed=5), 1), (SparseUnits(scale=0.25, seed=5), 0.25)],
 )
-def test_weights_are_normal_and_their_places_uniform(initializer, stddev, stats):
+def test_weights_are_normal_and_their_places_uniform(initializer, stddev):
     """Places that depended on the weights, by one seed for both, would skew the weights."""
     kernel = array(initializer((200, 300)))
     assert stats.kstest(kernel[kernel != 0], "norm", (0, stddev)).pvalue > 0.01
@@ -57,7 +53,7 @@ def test_weights_are_normal_and_their_places_uniform(initializer, stddev, stats)
         assert np.any((kernel != 0) != (np.roll(kernel, shift, axis=1) != 0), axis=0).all()
 
 
-def test_an_echo_state_is_a_scaled_normal_matrix(stats):
+def test_an_echo_state_is_a_scaled_normal_matrix():
     kernel = array(EchoState(fan_in=100, seed=2)((100, 100)))
     assert stats.kstest(kernel.ravel() / kernel.std(), "norm").pvalue > 0.01
     sparse = array(EchoState(seed=2)((100, 100)))

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("keras_tuner", reason="a search needs it")
-
 from keras_momentum_rnn.tuning import available_layers, paper_trials
 from papers.tasks.recipes import RECIPES
 
