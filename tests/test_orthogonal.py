@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from harness import BACKEND, array, assert_close, gradients, normal, run
 from keras import ops
-from reference import expm
+from reference import DTRIV
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.cells import orthogonal
@@ -15,20 +15,11 @@ PARAMETRIZATIONS = ["expm", "cayley"]
 DENSE = keras.initializers.RandomNormal(stddev=1.0, seed=2)
 
 
-def in_numpy(skew, units, parametrization):
-    s = np.zeros((units, units))
-    s[np.triu_indices(units, 1)] = skew
-    s -= s.T
-    if parametrization == "expm":
-        return expm(s)
-    return np.linalg.solve(np.eye(units) + s, np.eye(units) - s)
-
-
 @pytest.mark.parametrize("parametrization", PARAMETRIZATIONS)
 @pytest.mark.parametrize("multiplier", [1.0, 0.25])
 def test_both_starts_have_the_rotation_that_is_drawn(parametrization, multiplier):
     drawn = array(DENSE((15,)))
-    expected = in_numpy(drawn, 6, parametrization)
+    expected = DTRIV(parametrization).orthogonal({"base": np.eye(6), "skew": drawn})
     for start in ("base", "skew"):
         cell = kmr.DTRIVCell(
             6,
