@@ -92,13 +92,6 @@ def folder(text):
     return Path(text)
 
 
-def new_folder(text):
-    """A directory, or a place where one can be made."""
-    if Path(text).exists() and not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"must be a directory. Received: {text}")
-    return Path(text)
-
-
 def assignment(text):
     """`name=value`, the value a Python literal or else text, as a pair."""
     name, equals, value = text.partition("=")
@@ -124,7 +117,7 @@ def comparison_parser(doc, layers, output, default=None, seeds=1, epochs=None):
     add("--layers", nargs="+", choices=layers, default=default, help="what to train")
     add("--seeds", type=positive(int), default=seeds, help="how many runs of each")
     add("--epochs", type=positive(int), default=epochs, help="of each run")
-    add("--output", type=new_folder, default=new_folder(output), help="for the results")
+    add("--output", type=Path, default=Path(output), help="for the results")
     return parser
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from keras_momentum_rnn.diagnostics import gradient_norms
 from keras_momentum_rnn.layers.registry import ready_layers
 from papers import single_study, tasks
-from papers.command_line import documented_parser, new_folder, positive
+from papers.command_line import documented_parser, positive
 from papers.diagnostic_plots import plot_gradient_norms
 from papers.experiments import progress_bar
 from papers.presentation import markdown_table
@@ -44,7 +44,7 @@ def main(argv=None):
     add("--updates", type=positive(int), default=300, help="training steps")
     add("--measurements", type=positive(int), default=31, help="how often to measure")
     add("--recurrent-scale", type=positive(float), default=0.5, help="of U at the start")
-    add("--output", type=new_folder, default=Path("runs/gradient_flow"), help="for the results")
+    add("--output", type=Path, default=Path("runs/gradient_flow"), help="for the results")
     return single_study.run(__file__, argv, parser, study)
 
 

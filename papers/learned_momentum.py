@@ -16,6 +16,7 @@ time_scales.png and what every comparison writes. If interrupted, repeat the com
 
 import dataclasses
 import inspect
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -25,7 +26,7 @@ from keras_momentum_rnn import RuleLSTM, rules
 from keras_momentum_rnn.diagnostics import time_scales
 from papers import tasks
 from papers.budgets import small_budget
-from papers.command_line import documented_parser, folder, new_folder, positive, run_example
+from papers.command_line import documented_parser, folder, positive, run_example
 from papers.diagnostic_plots import plot_time_scales
 from papers.experiments import Comparison, compare
 from papers.presentation import markdown_table
@@ -150,11 +151,11 @@ def parse(argv):
     add("--arms", nargs="+", choices=known, default=list(ARMS), help="what to compare")
     add("--seeds", type=positive(int), default=5, help="how many runs of each")
     add("--folder", type=folder, help="of speech: with wav files")
-    add("--output", type=new_folder, help="default: runs/learned_momentum/TASK")
+    add("--output", type=Path, help="default: runs/learned_momentum/TASK")
     options = parser.parse_args(argv)
     if options.task == "speech" and options.folder is None:
         parser.error("speech needs --folder")
-    options.output = options.output or new_folder(f"runs/learned_momentum/{options.task}")
+    options.output = options.output or Path(f"runs/learned_momentum/{options.task}")
     return options
 
 

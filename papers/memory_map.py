@@ -23,7 +23,7 @@ import numpy as np
 from keras_momentum_rnn.diagnostics import memory_map
 from keras_momentum_rnn.layers.registry import ready_layers
 from papers import single_study
-from papers.command_line import documented_parser, new_folder, positive
+from papers.command_line import documented_parser, positive
 from papers.diagnostic_plots import memories, pace, plot_memory_map
 from papers.experiments import progress_bar
 from papers.presentation import markdown_table
@@ -42,7 +42,7 @@ def main(argv=None):
     add("--characters", type=positive(int), default=100_000, help="of text to read")
     add("--epochs", type=positive(int), default=6, help="passes over the text")
     add("--shown", type=positive(int), default=64, help="characters to draw")
-    add("--output", type=new_folder, default=Path("runs/memory_map"), help="for the results")
+    add("--output", type=Path, default=Path("runs/memory_map"), help="for the results")
     return single_study.run(__file__, argv, parser, study)
 
 

@@ -19,16 +19,11 @@ notes.md in the output directory becomes part of the report.
 """
 
 import dataclasses
+from pathlib import Path
 
 from keras_momentum_rnn.layers.registry import layers_with, our_layers, ready_layers
 from papers import ablation, budgets, tasks
-from papers.command_line import (
-    add_task_options,
-    documented_parser,
-    new_folder,
-    positive,
-    run_example,
-)
+from papers.command_line import add_task_options, documented_parser, positive, run_example
 from papers.experiments import Comparison, compare
 from papers.paper_claims import claims_on
 
@@ -57,7 +52,7 @@ def parse(argv):
     add("--epochs", type=positive(int), help="in place of the budget's")
     add("--learning-rate", type=positive(float), help="in place of the budget's")
     add("--ablation", action="store_true", help="one layer over momentum and step size")
-    add("--output", type=new_folder, help="directory of the results; default: runs/TASK, "
+    add("--output", type=Path, help="directory of the results; default: runs/TASK, "
         "runs/TASK_ablation")  # fmt: skip
     options = parser.parse_args(argv)
     fill_in(parser, options)
@@ -79,7 +74,7 @@ def fill_in(parser, options):
             f"Received: {' '.join(options.layers)}"
         )
     folder = f"runs/{options.task}{'_ablation' if options.ablation else ''}"
-    options.output = options.output or new_folder(folder)
+    options.output = options.output or Path(folder)
 
 
 def layers_of(options):

@@ -27,11 +27,11 @@ def run(script, argv, parser, study):
     argv = sys.argv[1:] if argv is None else argv
     options = parser.parse_args(argv)
     with ending("Interrupted. Nothing was written."):
+        options.output.mkdir(parents=True, exist_ok=True)  # fails before the study, if at all
         results, text, figures = study(options)
         given = {name: value for name, value in vars(options).items() if name != "output"}
         settings = {**given, **surroundings()}
         results = {"command": command_of(script, argv), "settings": settings, **results}
-        options.output.mkdir(parents=True, exist_ok=True)
         write_json(options.output / "results.json", results)
         publish(options.output, report_of(parser.description, results, text, figures), figures)
     return results

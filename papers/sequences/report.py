@@ -17,14 +17,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from keras_momentum_rnn.atomic_files import write_json
-from papers.command_line import (
-    documented_parser,
-    folder,
-    new_folder,
-    positive,
-    publish,
-    run_example,
-)
+from papers.command_line import documented_parser, folder, positive, publish, run_example
 from papers.presentation import BLUE, markdown_table, tidy
 from papers.sequences.layers import CONTESTANTS, PAIRS, SCALE_FREE, called
 from papers.sequences.new_sets import SETS
@@ -46,7 +39,7 @@ def parse(argv):
     add("results", type=folder, help="the output of run.py")
     add("--first", type=folder, default=FIRST_STUDY, help="results of the first study")
     add("--seeds", type=positive(int), default=5, help="of which a layer's runs are complete")
-    add("--output", type=new_folder, help="for the report; default: beside the results")
+    add("--output", type=Path, help="for the report; default: beside the results")
     return parser.parse_args(argv)
 
 

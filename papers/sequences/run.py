@@ -16,7 +16,7 @@ from pathlib import Path
 from rich import print
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
-from papers.command_line import documented_parser, folder, new_folder, positive, run_example
+from papers.command_line import documented_parser, folder, positive, run_example
 from papers.experiments.results_file import surroundings
 from papers.files import differences
 from papers.sequences.layers import CLIPNORM, CONTESTANTS, RATES
@@ -54,7 +54,7 @@ def add_budget(parser, output):
     add("--epochs", type=positive(int), default=80, help="at most")
     add("--patience", type=positive(int), default=15, help="epochs without a better loss")
     add("--batch-size", type=positive(int), default=16, help="sequences per update")
-    add("--output", type=new_folder, default=output, help="for results")
+    add("--output", type=Path, default=output, help="for results")
 
 
 def study(options, command):

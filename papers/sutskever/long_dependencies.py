@@ -34,7 +34,7 @@ from pathlib import Path
 from keras_momentum_rnn.layers.registry import our_layers, ready_layers
 from keras_momentum_rnn.optimizers.schedules import WarmConstant
 from papers import tasks
-from papers.command_line import documented_parser, new_folder, positive, run_example
+from papers.command_line import documented_parser, positive, run_example
 from papers.experiments import Comparison, compare
 from papers.paper_claims import ON_LONG_DEPENDENCIES
 from papers.sutskever.table5 import NOISE, Row, chosen_rate, pilot_losses, pilot_table, table5
@@ -87,7 +87,7 @@ def parse(argv):
     add("--pilot", type=positive(int), default=5000, help="updates to choose a rate by")
     add("--every", type=positive(int), default=250, help="updates between two evaluations")
     add("--seeds", type=positive(int), default=1, help="how many runs of each; the paper: 4")
-    add("--output", type=new_folder, help="directory of the results; default: "
+    add("--output", type=Path, help="directory of the results; default: "
         "runs/TASK_momenta, of several tasks runs/long_dependencies")  # fmt: skip
     options = parser.parse_args(argv)
     if not all(0 <= momentum < 1 for momentum in options.momenta):

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from papers.command_line import INSTALL, RESUMES, command_of, ending, folder, positive
+from papers import single_study
+from papers.command_line import (
+    INSTALL,
+    RESUMES,
+    command_of,
+    documented_parser,
+    ending,
+    folder,
+    positive,
+)
 
 PAPERS = Path(__file__).parents[1]
 
@@ -54,3 +63,11 @@ def test_a_folder_exists(tmp_path):
     assert folder(str(tmp_path)) == tmp_path
     with pytest.raises(argparse.ArgumentTypeError, match="existing directory"):
         folder(str(tmp_path / "none"))
+
+
+def test_an_output_that_cannot_be_made_ends_a_study_before_it_begins(tmp_path):
+    parser = documented_parser("A study.")
+    parser.add_argument("--output", type=Path)
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match="FileExistsError"):
+        single_study.run(__file__, [f"--output={tmp_path / 'file'}"], parser, None)
