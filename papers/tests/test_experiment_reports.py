@@ -318,14 +318,6 @@ def test_a_row_of_one_momentum_stands_beside_the_papers():
     assert values[:3] == [[0.00005], [0.0017], [5.37]] and len(values[3]) == 8
 
 
-def test_a_row_stands_beside_the_papers_of_its_size():
-    told = results([run("AdamLSTM", 0, [0.1], [0.1])], task="pmnist")
-    assert [p.units for p in report.of_the_papers(told, "AdamLSTM")] == [256, 128]
-    told["runs"][0]["setup"]["units"] = 128
-    (published,) = report.of_the_papers(told, "AdamLSTM")
-    assert (published.value, published.units) == (0.9375, 128)
-
-
 def test_the_report_says_where_seconds_were_measured():
     told = results(LSTM)
     assert "Seconds:" not in report.training(told)

@@ -79,13 +79,6 @@ def resume(task, folder, monkeypatch, seed=0, setup=SETUP, trains=True, **change
     return run, len(epochs)
 
 
-def test_a_state_of_the_same_run_is_resumed(task, whole, interrupted, monkeypatch, capsys):
-    run, epochs = resume(task, interrupted, monkeypatch)
-    assert epochs == EPOCHS - 1
-    assert_same_learning([run], [whole])
-    assert "starts again" not in capsys.readouterr().out
-
-
 OTHERS = {
     "options": ({"options": {"steps": 21}}, "options: {'steps': 20} there, {'steps': 21} now"),
     "seed": ({"seed": 1}, "seed: 0 there, 1 now"),
