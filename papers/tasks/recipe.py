@@ -129,9 +129,7 @@ class Recipe:
         return found
 
     def grouped(self, updates: int) -> Self:
-        """Return the recipe with epochs of so many updates, where it counts only updates."""
-        if self.updates_per_epoch != 1:
-            return self
+        """Return a recipe whose epochs are one update each with epochs of so many."""
         epochs = self.epochs // updates
         return dataclasses.replace(self, epochs=epochs, updates_per_epoch=updates)
 
