@@ -1,7 +1,6 @@
 """Streaming: predictions after each step of a sound, without a file or a microphone.
 
     python examples/streaming.py
-    python examples/streaming.py --speed 1          # as slow as the sound
 
 The sounds are computed: a tone in noise that rises, falls or stays. The model reads spectra of
 16 ms; it trains on whole sounds. `step_model` turns it into a model of one step, which gets one
@@ -26,7 +25,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--sounds", type=int, default=600, help="to train on")
-    parser.add_argument("--speed", type=float, default=0, help="0: as fast as it can")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     model = trained(rng, options)
@@ -37,8 +35,6 @@ def main():
     print(f"\nA tone that {NAMES[label]}:")
     slowest = 0.0
     for i, window in enumerate(windows(sound(rng, label))):
-        if options.speed:
-            time.sleep(HOP / RATE / options.speed)
         start = time.perf_counter()
         scores, *states = step.predict_on_batch([spectrum(window)[None], *states])
         slowest = max(slowest, time.perf_counter() - start) if i else 0.0
