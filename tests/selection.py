@@ -111,7 +111,7 @@ test_docs.py
     compiled  examples_of_the_pages[*accelerate.md]
     torch     examples_of_the_pages
     torch     docstring_examples
-    torch     the_readme_*
+    torch     the_readme_reads_well_on_a_package_index
     torch     links_anchors_and_pictures_of_the_pages_exist
     torch     commands_of_the_pages_exist
 test_docs_tables.py  torch

@@ -177,9 +177,3 @@ def test_the_readme_reads_well_on_a_package_index():
     for change in tool["hooks"]["fancy-pypi-readme"]["substitutions"]:
         text = re.sub(change["pattern"], change["replacement"], text)
     assert LINK.findall(text) == []
-
-
-@pytest.mark.skipif(not README.exists(), reason="an installed package has no README")
-def test_the_readme_names_every_layer():
-    text = README.read_text()
-    assert [name for name in keras_momentum_rnn.layers.__all__ if f"`{name}`" not in text] == []

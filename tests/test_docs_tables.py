@@ -78,7 +78,8 @@ def test_every_page_is_in_the_navigation():
     assert pages == {*listed} - {"changes.md", "contribute/contributing.md"}
 
 
-def test_the_catalogue_has_every_layer():
-    text = (DOCS / "choose" / "catalogue.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/choose/catalogue.md"])
+def test_overviews_name_every_layer(page):
+    text = (ROOT / page).read_text()
     names = importlib.import_module("keras_momentum_rnn.layers").__all__
     assert [name for name in names if f"`{name}`" not in text] == []
