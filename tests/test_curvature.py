@@ -117,14 +117,10 @@ def test_products_are_those_of_the_explicit_matrix(name):
     check_product(case, expected)
 
 
-def masked_case(name="SimpleRNN"):
-    lengths = [TIME, 2, 4, TIME, 1]
-    return Case(name, mask=np.arange(TIME) < np.array(lengths)[:, None])
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_products_have_masks_and_sample_weights(weighted):
-    case = masked_case()
+    lengths = np.array([TIME, 2, 4, TIME, 1])
+    case = Case("SimpleRNN", mask=np.arange(TIME) < lengths[:, None])
     share, given = case.mask / case.mask.sum(), None
     if weighted:
         given = np.random.default_rng(7).uniform(0.1, 2, case.mask.shape).astype("float32")

@@ -54,10 +54,10 @@ def run(tmp_path, monkeypatch, capsys):
     return ran
 
 
-def table(sequences=24, steps=5):
+def table():
     """Return sequences of two classes that differ by their level, one row a step."""
     rng = np.random.default_rng(0)
-    sequence = np.repeat(np.arange(sequences), steps)
+    sequence = np.repeat(np.arange(24), 5)
     level = sequence % 2
     return pd.DataFrame(
         {

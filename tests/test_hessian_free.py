@@ -13,22 +13,22 @@ from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, Momentu
 from keras_momentum_rnn.optimizers.hessian_free_model import Quadratic
 
 
-def linear_model(optimizer, features=5, loss="mse", **dense):
+def linear_model(optimizer, features=5):
     """Return a linear model with random weights."""
     inputs = keras.Input((features,))
-    outputs = keras.layers.Dense(1, use_bias=False, **dense)(inputs)
+    outputs = keras.layers.Dense(1, use_bias=False)(inputs)
     model = HessianFreeModel(inputs, outputs)
     model.set_weights([normal(np.random.default_rng(3), features, 1)])
-    model.compile(optimizer, loss)
+    model.compile(optimizer, "mse")
     return model
 
 
-def regression(samples=64, features=5, seed=4):
+def regression():
     """Return inputs, targets, and the matrix and vector of their squared error."""
-    rng = np.random.default_rng(seed)
-    x, y = normal(rng, samples, features), normal(rng, samples, 1)
+    rng = np.random.default_rng(4)
+    x, y = normal(rng, 64, 5), normal(rng, 64, 1)
     wide = x.astype("float64")
-    return x, y, 2 * wide.T @ wide / samples, 2 * wide.T @ y[:, 0] / samples
+    return x, y, wide.T @ wide / 32, wide.T @ y[:, 0] / 32
 
 
 def plain(**options):

@@ -14,8 +14,8 @@ X = normal(RNG, 12, 5)
 Y = normal(RNG, 12, 1)
 
 
-def net(*layers, features=5, name=None):
-    inputs = keras.Input((features,))
+def net(*layers, name=None):
+    inputs = keras.Input((5,))
     outputs = inputs
     for layer in layers:
         outputs = layer(outputs)

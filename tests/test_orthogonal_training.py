@@ -43,7 +43,7 @@ class Adam:
         return rate * self.m / (np.sqrt(self.v) + 1e-7)
 
 
-def trained_in_numpy(layer, optimizer_of, rebase_every=None, penalty=0.0, updates=UPDATES):
+def trained_in_numpy(layer, optimizer_of, rebase_every=None, penalty=0.0):
     """Train as the papers do: S has an optimizer of its own, and is zeroed between updates.
 
     Returns the weights, and Q.
@@ -52,7 +52,7 @@ def trained_in_numpy(layer, optimizer_of, rebase_every=None, penalty=0.0, update
     weights = weights_of(layer)
     weights["skew"] = weights["skew"] * layer.recurrent_lr_multiplier
     optimizers = {name: optimizer_of(name) for name in weights if name != "base"}
-    for update in range(updates):
+    for update in range(UPDATES):
         if rebase_every and update and update % rebase_every == 0:
             weights["base"] = cell.orthogonal(weights)
             weights["skew"] = 0 * weights["skew"]
@@ -87,11 +87,11 @@ def train(model, updates=range(UPDATES)):
         model.train_on_batch(X[update], Y[update])
 
 
-def assert_trained_alike(layer, expected, tolerance=5e-5):
+def assert_trained_alike(layer, expected):
     weights, q = expected
-    assert_close(array(layer.cell.recurrent_matrix()), q, tolerance=tolerance)
+    assert_close(array(layer.cell.recurrent_matrix()), q, tolerance=5e-5)
     for name in ("kernel", "modrelu_bias"):
-        assert_close(array(getattr(layer.cell, name)), weights[name], tolerance=tolerance)
+        assert_close(array(getattr(layer.cell, name)), weights[name], tolerance=5e-5)
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def readable(values):
     return {name.removesuffix(LOGIT): layer_value(name, v) for name, v in values.items()}
 
 
-def sampled(hp, name, count=400):
+def sampled(hp, name):
     (parameter,) = [p for p in hp.space if p.name == name]
-    return np.array([parameter.random_sample(seed) for seed in range(count)])
+    return np.array([parameter.random_sample(seed) for seed in range(400)])
 
 
 # Branches

@@ -10,9 +10,9 @@ from scipy import signal
 from papers import tasks
 
 
-def sine(hertz, rate, seconds=0.2, amplitude=0.5):
-    time = np.arange(int(rate * seconds)) / rate
-    return amplitude * np.sin(2 * np.pi * hertz * time)
+def sine(hertz, rate):
+    time = np.arange(rate // 5) / rate
+    return 0.5 * np.sin(2 * np.pi * hertz * time)
 
 
 def noise(seed, samples=1000):
