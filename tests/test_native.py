@@ -288,11 +288,13 @@ def test_a_tiny_epsilon_makes_no_nan_of_an_input_of_zero():
 
 
 def test_a_memory_that_changes_does_not_end_the_kernel():
-    layer = pair(kmr.NestedLSTM, (3, 4, 2))[0]
+    layer, step = pair(kmr.NestedLSTM, (3, 4, 2), return_state=False)
     x = normal(np.random.default_rng(0), 3, 4, 2)
-    layer(x, training=True)
-    layer.cell.memory.activation = keras.activations.relu
-    layer(x, training=True)
+    before = array(layer(x, training=True))
+    layer.cell.memory.activation = step.cell.memory.activation = keras.activations.relu
+    after, exact = (array(each(x, training=True)) for each in (layer, step))
+    assert_close(after, exact, 1e-5)
+    assert np.abs(after - before).max() > 1e-3
     assert runtime.absence() is None
 
 
