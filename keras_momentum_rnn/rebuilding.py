@@ -61,26 +61,30 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
         The list of the outputs.
     """
     outputs = {}
+    # Keras takes x * 2 for sparse, and makes an input of it for a model, which PyTorch refuses.
+    dense = [keras.Input(batch_shape=x.shape, dtype=x.dtype) for x in inputs]
+    given = dict(zip(map(id, dense), inputs))
     # `clone_model` makes a model of what it runs. Identities at the ends of the graph catch
     # the outputs and hand an input on, so that this model, which nobody needs, is valid even
     # where `call` uses further inputs.
     ends = {keras.layers.Identity(): i for i in range(len(model.outputs))}
 
     def call_function(layer, *args, **kwargs):
+        args, kwargs = keras.tree.map_structure(lambda x: given.get(id(x), x), (args, kwargs))
         if not args and isinstance(layer, keras.Layer):
             first = next(iter(inspect.signature(layer.call).parameters.values()))
             if first.kind is first.POSITIONAL_OR_KEYWORD and first.name in kwargs:
                 args = (kwargs.pop(first.name),)
         if layer in ends:
             outputs[ends[layer]] = args[0]
-            return keras.layers.Identity()(inputs[0])
+            return keras.layers.Identity()(dense[0])
         return call(layer, args, kwargs)
 
     # Uncompiled: `clone_model` would compile its copy of a compiled model, and fail where the
     # loss is a function that Keras cannot look up.
     graph = keras.Model(model.inputs, [end(y) for end, y in zip(ends, model.outputs)])
     keras.models.clone_model(
-        graph, inputs, clone_function=lambda layer: layer, call_function=call_function
+        graph, dense, clone_function=lambda layer: layer, call_function=call_function
     )
     return [outputs[i] for i in range(len(outputs))]
 

@@ -212,6 +212,7 @@ test_learned_momentum.py
     torch     it_starts_as_heavy_ball
 test_diagnostic_plots.py  torch
 test_native.py  torch
+    quick     arrays_that_do_not_fit_are_refused
     # The kernel is the same for every backend; how it is called is the same for every row.
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
     compiled  every_shape_equals_the_steps[3-SRGRU-wide]

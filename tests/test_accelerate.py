@@ -21,7 +21,7 @@ from conversions import (
     randomized,
     sequences,
 )
-from harness import assert_close
+from harness import array, assert_close
 from keras import layers, ops
 
 import keras_momentum_rnn as kmr
@@ -98,6 +98,18 @@ def test_variables_that_come_in_another_order():
     model = keras.Model(inputs, layers.Dense(8)(x))
     model.quantize("float8")
     assert_same(model, accelerate(model), sequences())
+
+
+def test_what_was_set_on_a_weight_itself_goes_along():
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS)])
+    kernel, recurrent, _ = model.weights
+    kernel.regularizer, recurrent.constraint = (
+        keras.regularizers.L2(1.0),
+        keras.constraints.NonNeg(),
+    )
+    fast = accelerate(model)
+    assert array(fast.losses[0]) == pytest.approx(array(model.losses[0]))
+    assert fast.weights[1].constraint is recurrent.constraint
 
 
 def test_a_stateful_layer_goes_on_from_its_states():

@@ -298,6 +298,29 @@ def test_a_memory_that_changes_does_not_end_the_kernel():
     assert runtime.absence() is None
 
 
+def test_arrays_that_do_not_fit_are_refused():
+    """`TimeDistributed` passes over the check of its input; a failed call leaves its masks."""
+    layer = keras.layers.TimeDistributed(kmr.MomentumLSTM(5))
+    layer(np.ones((2, 2, 4, 3), "float32"))
+    with pytest.raises(Exception, match=r"inputs must have the shape \(2, 4, 3\).*, 5\)"):
+        layer(np.ones((2, 2, 4, 5), "float32"))
+    gru = kmr.GRU(5, recurrent_dropout=0.5)
+    gru.build((None, 4, 3))
+    with pytest.raises(Exception, match=r"\b2\b"):
+        gru(np.ones((2, 4, 2), "float32"), training=True)
+    assert gru(np.ones((6, 4, 3), "float32"), training=True).shape == (6, 5)
+
+
+def test_a_mask_of_one_row_is_that_of_all_samples():
+    """A graph of TensorFlow with an open batch passes it on."""
+    one = np.array([[True, True, False, False]])
+    all_rows, shown = (
+        kernel.Schedule.of_mask(mask, 3, 4) for mask in (np.repeat(one, 3, 0), one)
+    )
+    assert np.array_equal(shown.spans, all_rows.spans) and shown.spans.shape == (3, 4)
+    assert np.array_equal(shown.active, all_rows.active)
+
+
 def test_modrelu_of_zero_is_zero():
     """Its sign is 0, whatever the bias adds."""
     layers = pair(kmr.MomentumDTRIV, (2, 6, 3), modrelu_bias_initializer="ones")

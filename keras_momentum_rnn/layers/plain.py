@@ -110,9 +110,13 @@ class PlainLayer:
         mask: Any = None,
         training: bool = False,
     ) -> Any:
-        """Run the sequence, as in Keras."""
+        """Run the sequence, as in Keras; forget masks of dropout after an error, too."""
         check_steps(self, sequences)
-        return super().call(sequences, initial_state, mask, training)
+        try:
+            return super().call(sequences, initial_state, mask, training)
+        finally:
+            self.cell.reset_dropout_mask()
+            self.cell.reset_recurrent_dropout_mask()
 
     def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
         """Refuse to repeat, for `keras.RematScope`, a call that changes what it starts from."""

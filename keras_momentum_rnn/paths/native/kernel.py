@@ -219,7 +219,7 @@ class Schedule:
         if mask is None or mask.size == 0:
             active = np.full((batch, time), True)
             return cls(order, active.reshape(-1), active, False)
-        mask = mask.astype(bool)
+        mask = np.broadcast_to(mask.astype(bool), (batch, time))
         begin, end = mask.argmax(1), time - mask[:, ::-1].argmax(1)
         end[~mask.any(1)] = 0
         order, t = np.lexsort((begin, -end)), np.arange(time)
@@ -279,6 +279,29 @@ def prepared(equation, x, weights, mask, reads_x=True):
     return schedule, equation, shape, matrices, biases, inputs
 
 
+def check_sizes(equation, x, weights, states, mask):
+    """Refuse arrays of sizes that do not fit: the loops would read beyond their ends.
+
+    A graph of TensorFlow does not know all sizes, and `TimeDistributed` calls layers past
+    their checks.
+    """
+    batch, time = x.shape[:2]
+    units, wide = weights[2].shape
+    own = equation.recurrence.own_states
+    expected = [("inputs", x, (batch, max(time, 1), len(weights[0]) or wide))]
+    expected += [
+        (f"state {i}", state, (batch, units if i < own else wide))
+        for i, state in enumerate(states)
+    ]
+    if mask is not None and mask.size:
+        expected.append(("the mask", mask, (batch if len(mask) > 1 else 1, time)))
+    if equation.dropout is not None:
+        expected.append(("the dropout masks of h", equation.dropout, (batch, wide)))
+    for name, array, shape in expected:
+        if array.shape != shape:
+            raise ValueError(f"{name} must have the shape {shape}. Received: {array.shape}")
+
+
 def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
     """Run a cell.
 
@@ -298,6 +321,7 @@ def forward(equation, x, weights, states, mask=None, kept=None, keeps=True):
     Returns:
         The list of the final states, and `Kept`, whose h are the outputs.
     """
+    check_sizes(equation, x, weights, states, mask)
     schedule, equation, shape, _, _, inputs = prepared(equation, x, weights, mask)
     if kept is None:
         outputs, *shapes = equation.kept_shapes(*x.shape[:2], shape.units, keeps)
