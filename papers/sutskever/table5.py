@@ -66,15 +66,17 @@ def pilot_losses(runs):
 def pilot_table(results):
     """Return the losses by which learning rates are chosen, as a section of a report."""
     losses = pilot_losses(results["runs"])
+    ended = pilot_losses(run for run in results["runs"] if not going_on(run))
     rates = sorted({rate for found in losses.values() for rate in found}, reverse=True)
     cells = []
     for row, found in losses.items():
         told = {rate: number(loss) for rate, loss in found.items()}
-        told[chosen_rate(found)] = f"**{told[chosen_rate(found)]}**"
+        if row in ended:
+            told[chosen_rate(ended[row])] = f"**{told[chosen_rate(ended[row])]}**"
         cells.append([row, *(told.get(rate, "-") for rate in rates)])
     text = (
         "The validation loss at the end, by learning rate; in bold, the largest learning rate "
-        f"within {NOISE:.0%} of the least loss."
+        f"within {NOISE:.0%} of the least loss, of those that were trained to the end."
     )
     table = markdown_table(["", *(f"{rate:g}" for rate in rates)], cells)
     return f"## Which learning rate?\n\n{text}\n\n{table}", {}
