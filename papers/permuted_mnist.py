@@ -111,14 +111,16 @@ def how_good_how_soon(results):
     for layer in layers(runs):
         mine = of_layer(runs, layer)
         curves = metric_curves(runs, layer, "test_accuracy")
-        chosen = [run["test"]["accuracy"] for run in mine if run["test"]]
+        tested = [run for run in mine if run["test"]]
+        chosen = [run["test"]["accuracy"] for run in tested]
+        best = [max(epoch["test_accuracy"] for epoch in run["curve"]) for run in tested]
         updates = updates_of_an_epoch(results, mine[0])
         cells.append(
             [
                 layer,
                 f"{len(curves)}, {curves.shape[1]}",
                 spread_text(chosen),
-                spread_text(curves.max(axis=1) if curves.size else []),
+                spread_text(best),
                 *(soon_text(curves, level, updates) for level in LEVELS),
             ]
         )
