@@ -301,9 +301,9 @@ class _Conversion:
                 )
         first, *others = map(copied, sources)
         target.assign(sum(others, start=first))
-        if not others:  # what is set on a variable itself, which no config names
-            target.regularizer = target.regularizer or sources[0].regularizer
-            target.constraint = target.constraint or sources[0].constraint
+        if not others:  # they may have been set on the weight itself, which no config says
+            target.regularizer = sources[0].regularizer
+            target.constraint = sources[0].constraint
         _share_flag(sources, target)
         self.assigned.update((id(source), target) for source in sources)
 

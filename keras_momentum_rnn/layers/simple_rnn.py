@@ -34,8 +34,8 @@ class RuleRNN(RuleLayer):
     Args:
         units: positive integer, the width of h.
         rule: a `keras_momentum_rnn.rules.Rule`. The layer takes a copy of its own.
-        parameterization: `"input"` or `"hidden"`, where u and v pass through U as h does (see
-            `RuleRNN`). Defaults to `"input"`.
+        parameterization: `"input"` or `"hidden"`, where u and v pass through U as h does; its
+            equations are those of `RuleRNN`. Defaults to `"input"`.
 
     {calls}
 

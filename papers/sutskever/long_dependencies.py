@@ -19,8 +19,9 @@ The learning rate of each row is the largest of `--learning-rates` whose validat
 `--pilot` updates is within 5 % of the least. Among losses that close, noise would choose, and
 a larger rate gets further in the longer run. The same command trains these pilots first, in the
 folder `pilot` of its output. With one rate there is no pilot. The default is a tenth of the
-paper's updates. In our runs of 6000, too large a rate failed by update 2000, 1000 after
-momentum rises, and the row that learned to add was better than chance by 4500.
+paper's updates. On adding, in runs of 6000, too large a rate failed by update 2000, 1000 after
+momentum rises, and the row that learned was better than chance by 4500. On the memory tasks too
+large a rate fails after 10,000 updates or more: give them pilots of full length.
 
 Several tasks each have a folder in the output, and their runs of seed 0 come before seed 1.
 Each receives report.md, with Table 5 beside ours, table5.png, losses.png, score.png and

@@ -295,6 +295,10 @@ def check_sizes(equation, x, weights, states, mask):
     ]
     if mask is not None and mask.size:
         expected.append(("the mask", mask, (batch if len(mask) > 1 else 1, time)))
+    if equation.mu.size > 1:
+        expected.append(
+            ("the momentum", equation.mu, (batch if len(equation.mu) > 1 else 1, time))
+        )
     if equation.dropout is not None:
         expected.append(("the dropout masks of h", equation.dropout, (batch, wide)))
     for name, array, shape in expected:
