@@ -105,10 +105,8 @@ def test_what_was_set_on_a_weight_itself_goes_along():
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layer])
     kernel, recurrent, bias = model.weights
     bias.constraint = None
-    kernel.regularizer, recurrent.constraint = (
-        keras.regularizers.L2(1.0),
-        keras.constraints.NonNeg(),
-    )
+    kernel.regularizer = keras.regularizers.L2(1.0)
+    recurrent.constraint = keras.constraints.NonNeg()
     fast = accelerate(model)
     assert array(fast.losses[0]) == pytest.approx(array(model.losses[0]))
     assert [w.constraint for w in fast.weights] == [None, recurrent.constraint, None]

@@ -1,5 +1,7 @@
 """The native kernel: its numbers on every shape, and when it steps aside."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -309,6 +311,20 @@ def test_arrays_that_do_not_fit_are_refused():
     with pytest.raises(Exception, match=r"\b2\b"):
         gru(np.ones((2, 4, 2), "float32"), training=True)
     assert gru(np.ones((6, 4, 3), "float32"), training=True).shape == (6, 5)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_momenta_of_another_batch_are_refused(rows):
+    equation = SimpleNamespace(
+        recurrence=SimpleNamespace(own_states=1), mu=np.ones((rows, 4)), dropout=None
+    )
+    weights = [np.zeros((2, 5)), None, np.zeros((5, 5)), None]
+    call = equation, np.zeros((3, 4, 2)), weights, [np.zeros((3, 5))], None
+    if rows == 2:
+        with pytest.raises(ValueError, match=r"momentum .* \(3, 4\). Received: \(2, 4\)"):
+            kernel.check_sizes(*call)
+    else:
+        kernel.check_sizes(*call)
 
 
 def test_a_mask_of_one_row_is_that_of_all_samples():

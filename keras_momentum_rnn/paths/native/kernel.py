@@ -284,6 +284,12 @@ def check_sizes(equation, x, weights, states, mask):
 
     A graph of TensorFlow does not know all sizes, and `TimeDistributed` calls layers past
     their checks.
+
+    Args:
+        equation, x, weights, states, mask: as of `forward`.
+
+    Raises:
+        ValueError: with the shape that is needed, and that received.
     """
     batch, time = x.shape[:2]
     units, wide = weights[2].shape
