@@ -301,7 +301,7 @@ class _Conversion:
                 )
         first, *others = map(copied, sources)
         target.assign(sum(others, start=first))
-        if not others:  # they may have been set on the weight itself, which no config says
+        if not others:  # a config does not say what was set on the weight itself
             target.regularizer = sources[0].regularizer
             target.constraint = sources[0].constraint
         _share_flag(sources, target)

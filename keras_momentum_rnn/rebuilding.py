@@ -61,7 +61,7 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
         The list of the outputs.
     """
     outputs = {}
-    # Keras takes x * 2 for sparse, and makes an input of it for a model, which PyTorch refuses.
+    # Keras marks x * 2 as sparse, and PyTorch refuses a sparse input of a model.
     dense = [keras.Input(batch_shape=x.shape, dtype=x.dtype) for x in inputs]
     given = dict(zip(map(id, dense), inputs))
     # `clone_model` makes a model of what it runs. Identities at the ends of the graph catch

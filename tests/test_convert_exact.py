@@ -105,7 +105,7 @@ def test_exact_copies_take_a_mask_of_the_graph(name, by_name):
 
 
 def test_exact_copies_take_an_input_by_name_and_louder():
-    """Keras takes a tensor times a number for sparse, as no input of PyTorch can be."""
+    """Keras marks a tensor times a number as sparse; PyTorch has no sparse inputs."""
     x = keras.Input((TIME, FEATURES))
     model = keras.Model(x, copied(LINEAR["NAGLSTM"])(sequences=x * 10))
     assert_close(array(to_keras(model, exact=True)(X)), array(model(X)), tolerance=1e-5)
