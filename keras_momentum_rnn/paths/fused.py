@@ -90,7 +90,7 @@ def second_moments(u, m, beta):
     """
     largest = float(np.finfo(keras.backend.standardize_dtype(u.dtype)).max)
     # `keras.ops.minimum` takes float64 to float32 on PyTorch.
-    one = ops.ones_like(m[:1, :1])  # a number, without waiting, as in `unmasked`
+    one = ops.ones((), dtype=u.dtype)  # without waiting, as in `unmasked`
     squares = u * u
     overflow, first = squares > largest, m > largest
     infinite = ops.logical_or(ops.cumsum(overflow, axis=1) > 0, ops.expand_dims(first, 1))
