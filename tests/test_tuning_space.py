@@ -236,9 +236,10 @@ def test_ranges_are_narrowed():
     assert sampled(hp, "units").min() >= 4 and sampled(hp, "units").max() <= 64
 
 
-def test_layers_do_not_see_what_the_logit_rounds():
-    hp = parameters(layer="AdamLSTM", beta_logit=float(np.log(0.999 / 0.001)))
-    assert suggest_layer(hp, ["AdamLSTM"], 2).beta == 0.999
+@pytest.mark.parametrize("beta", [0.01, 0.5, 0.999, 0.9999999])
+def test_layers_do_not_see_what_the_logit_rounds(beta):
+    hp = parameters(layer="AdamLSTM", beta_logit=float(np.log(beta / (1 - beta))))
+    assert suggest_layer(hp, ["AdamLSTM"], 4, beta=(0.001, 0.99999999)).beta == beta
 
 
 def test_given_numbers_keep_all_their_digits():

@@ -234,6 +234,7 @@ def layer_value(name, value):
     if value == 0 and hyperparameter is not None and hyperparameter.optional:
         return None
     if shown(name) != name:
-        # Six digits: 0.999, not what the logit and its inverse make of it.
-        return float(f"{1 / (1 + math.exp(-value)):.6g}")
+        # 0.999, not what the logit and its inverse make of it; and below 1 what is below 1.
+        share, rest = (1 / (1 + math.exp(sign * value)) for sign in (-1, 1))
+        return round(share, 5 - math.floor(math.log10(min(share, rest))))
     return value
