@@ -301,8 +301,10 @@ def test_a_rule_is_linear_or_scaled_by_its_class():
     assert kmr.rules.Adam().scaled and not kmr.rules.Adam().linear
     for base, instead in ((kmr.rules.HeavyBall, "coefficients"), (kmr.rules.Adam, "scaling")):
         for name in ("update", "update_factored", "slots"):
-            with pytest.raises(TypeError, match=f"must not override `{name}`.*`{instead}`"):
-                type("Squashed", (base,), {name: lambda self, *args: None})
+            own = {name: lambda self, *args: None}
+            for bases, members in (((base,), own), ((type("Mixin", (), own), base), {})):
+                with pytest.raises(TypeError, match=f"not override `{name}`.*`{instead}`"):
+                    type("Squashed", bases, members)
 
 
 class Growing(kmr.rules.LinearRule):

@@ -162,6 +162,34 @@ def test_a_rule_that_keeps_no_argument_is_told_to():
         kmr.RuleLSTM(2, rule=Forgetful())
 
 
+class Mean(rules.HeavyBall):
+    def __init__(self, momentum=0.9, step_size=1.0):
+        super().__init__(momentum, step_size * (1 - momentum))
+
+
+class Elementwise(rules.HeavyBall):
+    def coefficients(self, t):
+        return ops.convert_to_tensor(np.linspace(0, 1, 8, dtype="float32")), 1.0
+
+
+class Unused(rules.RMSProp):
+    scaling = (0.5, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "rule, message",
+    [
+        (Mean(), "`step_size` of Mean must be kept as it was given"),
+        (Elementwise(), r"Elementwise must set `shared = False`.*\(8,\)"),
+        (Unused(), "Unused has no velocity, so mu must be 0.*0.5"),
+    ],
+    ids=["changed_by_copies", "elementwise", "unused_mu"],
+)
+def test_a_rule_that_fast_paths_would_mistake_is_refused(rule, message):
+    with pytest.raises(ValueError, match=message):
+        kmr.RuleLSTM(2, rule=rule)(X)
+
+
 @pytest.mark.parametrize(
     "name, numbers",
     [

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -129,6 +130,13 @@ class RuleCell:
             return weight
 
         self.rule.build_for(add_weight, self.drive_width, self.gates, self.slot_dtype)
+        if self.rule.linear and self.rule.shared and not self.rule.counts:
+            shapes = [tuple(getattr(n, "shape", ())) for n in self.rule.coefficients(None)]
+            if any(math.prod(shape) > 1 for shape in shapes):
+                raise ValueError(
+                    f"{type(self.rule).__name__} must set `shared = False`: mu and s have "
+                    f"the shapes {shapes}"
+                )
 
     def add_weight(self, *args: Any, **kwargs: Any) -> keras.Variable:
         """Add a weight without autocasting: each use casts it to the dtype that it needs."""

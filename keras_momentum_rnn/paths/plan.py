@@ -125,6 +125,11 @@ def call_of(cell, training, **call):
     if training and cell.dropout:
         dropout = "gates" if getattr(cell, "implementation", 2) == 1 else "input"
     mu, gain, factor = rule.scaling if rule.scaled else (0, 1, 1)
+    if rule.scaled and not rule.has_velocity and is_number(mu) and mu != 0:
+        raise ValueError(
+            f"{type(rule).__name__} has no velocity, so mu must be 0 in its `scaling`. "
+            f"Received: scaling={rule.scaling}"
+        )
     numbers = (mu, gain, factor, rule.beta, rule.epsilon) if rule.scaled else ()
     learns = rule.learns or not all(map(is_number, numbers))
     return Call(

@@ -1,5 +1,6 @@
 """The rules of the papers."""
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import keras
@@ -263,7 +264,8 @@ def get(rule: Rule | dict[str, Any]) -> Rule:
         A new `Rule` with the same arguments.
 
     Raises:
-        ValueError: if it is neither. The message has what was given.
+        ValueError: if it is neither, or keeps another number than it was given. The message
+            has what was given.
 
     Example:
 
@@ -281,4 +283,14 @@ def get(rule: Rule | dict[str, Any]) -> Rule:
         raise ValueError(
             f"`rule` must be a keras_momentum_rnn.rules.Rule{hint}. Received: rule={rule!r}"
         )
-    return type(rule).from_config(rule.get_config())
+    config = rule.get_config()
+    copy = type(rule).from_config(config)
+    for name, value in copy.get_config().items():
+        kept = config[name]
+        if isinstance(value, Real) and isinstance(kept, Real) and value != kept == kept:
+            raise ValueError(
+                f"`{name}` of {type(rule).__name__} must be kept as it was given, or each copy "
+                f"changes it again; or implement `get_config`. Received: {name}={kept}, in a "
+                f"copy {value}"
+            )
+    return copy

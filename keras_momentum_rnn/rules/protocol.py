@@ -147,7 +147,7 @@ class Rule:
 def refuse_another_step(cls, base, instead, names=("update", "update_factored", "slots")):
     """Raise a `TypeError` if a class overrides the step that its fast paths rely on."""
     for name in names:
-        if name in vars(cls):
+        if getattr(cls, name) is not getattr(base, name):
             raise TypeError(
                 f"{cls.__name__} must not override `{name}`: the fast paths of a "
                 f"{base.__name__} would not see it. Override `{instead}`, or subclass `Rule`"
