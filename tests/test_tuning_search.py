@@ -42,6 +42,21 @@ def test_a_bayesian_search_has_a_model_after_a_third_of_its_trials():
     assert made.num_initial_points == 10
 
 
+def test_a_bayesian_search_stays_in_its_interval(tmp_path):
+    """Though its model proposes the very end, of which keras-tuner makes 9."""
+
+    class Rising(Scripted):
+        def build(self, hp):
+            hp.Int("units", 4, 8, sampling="log")
+            return super().build(hp)
+
+        def fit(self, hp, model, *args, **kwargs):
+            return {"score": hp.get("units")}
+
+    results = search(tmp_path, hypermodel=Rising(), strategy="bayesian", max_trials=8)
+    assert max(row.values["units"] for row in results.rows) == 8
+
+
 @pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
 def test_first_trials_come_first(strategy, tmp_path):
     first = [{"layer": "MomentumLSTM", "momentum": 0.3}, {"layer": "LSTM", "step_size": 1.5}]

@@ -136,7 +136,13 @@ class BayesianOptimization(Oracle, keras_tuner.oracles.BayesianOptimizationOracl
             hyperparameters=self.get_space(),
         )
         fresh.trials, fresh.ongoing_trials = self.trials, self.ongoing_trials
-        return fresh.populate_space(trial_id)
+        response = fresh.populate_space(trial_id)
+        values = response.get("values") or {}
+        for asked in self.get_space().space:
+            # keras-tuner makes an integer of the very end of an interval one too many.
+            if asked.name in values and hasattr(asked, "max_value"):
+                values[asked.name] = min(values[asked.name], asked.max_value)
+        return response
 
 
 ORACLES = {"random": RandomSearch, "hyperband": Hyperband, "bayesian": BayesianOptimization}

@@ -65,15 +65,16 @@ def suggest_layer(
             `return_sequences=True`, `formulation="released"`, `rule=rules.Adam()`. A
             hyperparameter is a list of choices, an interval (low, high) or one value. Unless
             given, `momentum`, `step_size`, `beta`, `restart_period`, `parametrization` and
-            `rebase_every` have the range that the rule or the cell declares as `search` in
-            its `hyperparameters`; others, such as `epsilon`, are not searched.
+            `rebase_every` have the range that the rules and cells of this package declare as
+            `search` in their `hyperparameters`; others, such as `epsilon`, are not searched.
+            Arguments by other names, of layers of your own, are passed as they are.
 
     Returns:
         The layer, or `None` where `hp` is in a conditional scope that is not active.
 
     Raises:
-        ValueError: if a range is empty or leaves its domain, a layer is unknown, or no layer
-            takes an argument.
+        ValueError: if a range is empty or leaves its domain, a layer is unknown, no layer
+            takes an argument, or another call has asked for other layers.
 
     Example:
 
@@ -109,6 +110,12 @@ def suggest_layer(
                 passed[name] = ask(hp, name, spec)
     if chosen is None:
         return None
+    if chosen not in classes:
+        raise ValueError(
+            "`layers` must be those of the other calls: their hyperparameters are shared. Or "
+            f"call this in a `with hp.name_scope(...):`. Received: layers={layers!r}; "
+            f"chosen: {chosen!r}"
+        )
     cls = classes[chosen]
     return cls(width, **{n: v for n, v in passed.items() if n in COMMON or takes(cls, n)})
 
