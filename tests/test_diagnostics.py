@@ -240,6 +240,11 @@ def test_regularisation_counts():
     other.set_weights(model.get_weights())
     norms = gradient_norms(model, x, y, plain)
     assert np.all(gradient_norms(other, x, y, heavy) != norms)
+    # That of weights does not depend on h.
+    weighed = kmr.MomentumRNN(UNITS, kernel_regularizer="l2")
+    third = model_of(weighed)
+    third.set_weights(model.get_weights())
+    np.testing.assert_allclose(gradient_norms(third, x, y, weighed), norms, rtol=1e-5)
 
 
 def test_a_layer_that_the_loss_does_not_see_has_no_gradient():

@@ -85,7 +85,9 @@ def gradient_norms(
 
     def loss_by(probes):
         (probe,) = probes
-        scope = keras.StatelessScope(collect_losses=True)
+        # Those that Keras's regularization asks for.
+        values = [(v, v.value) for v in model.variables]
+        scope = keras.StatelessScope(values, collect_losses=True)
         with scope, _replaced_call(layer, _probed_call(layer, probe)):
             y_pred = model(x, training=False)
             return model.compute_loss(x=x, y=y, y_pred=y_pred, training=False), None
