@@ -22,6 +22,7 @@ from keras_momentum_rnn.rebuilding import (
     copied,
     copy_of,
     copy_own_state,
+    functions_of,
     has_graph,
     layers_in,
     parts_of,
@@ -443,6 +444,7 @@ def _options(layer):
         for name in (*UNLISTED, "seed")
         if hasattr(layer.cell, name)
     }
+    config |= functions_of(layer.cell, config)
     if isinstance(layer, (keras.layers.LSTM, keras.layers.GRU)):
         config["use_cudnn"] = layer.use_cudnn
     return config

@@ -2,7 +2,7 @@
 
 import inspect
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -100,6 +100,7 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
         config = layer.get_config()
         for part in {"rule", "memory"} & config.keys():
             config[part] = getattr(layer, part)  # itself, since it need not be registered
+        config |= functions_of(layer.cell, config)
         new = type(layer).from_config({**config, **changes})
     else:
         serialized = keras.saving.serialize_keras_object(layer)
@@ -114,7 +115,20 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
         if function is not None:
             # One made of its code would have other globals.
             new.function = function
+        for old_part, new_part in zip(held_layers(layer), held_layers(new)):
+            for name, activation in functions_of(old_part, vars(new_part)).items():
+                setattr(new_part, name, activation)
     return built_like(layer, new)
+
+
+def functions_of(part: keras.layers.Layer, names: Iterable[str]) -> dict[str, Any]:
+    """Return those of the attributes of a layer or a cell that are activation functions.
+
+    Keras saves the name alone of one that is called as one of its own is, and would read that.
+    """
+    wanted = {"activation", "recurrent_activation"}.intersection(names)
+    functions = {name: vars(part).get(name) for name in wanted}
+    return {name: f for name, f in functions.items() if inspect.isfunction(f)}
 
 
 def copy_state(old: keras.layers.Layer, new: keras.layers.Layer) -> None:

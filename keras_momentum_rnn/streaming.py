@@ -78,7 +78,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     Step by step it gives what `predict` gives for the sequence so far. An output that has a
     time axis loses it; any other is that of the sequence up to this step. The result is a Keras
     model like any other and exports to every format. It is a copy: training the original does
-    not change it. The matrix of an orthogonal layer is computed here, once.
+    not change it. The matrix of an orthogonal layer is computed here, once: load weights into
+    `model`, before, and not into the result.
 
     Args:
         model: a built Sequential or Functional model. The second axis of each input is time.
@@ -385,6 +386,8 @@ def _check_per_step(layer, tensors, timed):
         rank = len(tensors[0].shape) + (name == "ExpandDims")
         fits = all(axis is not None and axis % rank >= 2 for axis in axes)
         fits &= not is_layer or _activates_per_step(layer, tensors[0])
+    if isinstance(layer, keras.layers.Rescaling):
+        fits &= max(np.ndim(layer.scale), np.ndim(layer.offset)) < 2
     if not fits or not all(timed):
         raise ValueError(
             f"{name} {layer.name!r} acts on the time axis and is not known to "

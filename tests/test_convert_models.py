@@ -19,10 +19,11 @@ from conversions import (
     randomized,
     sequences,
 )
+from harness import array, assert_close
 from keras import layers, ops
 
-from keras_momentum_rnn import NAGLSTM, AdamLSTM, MomentumLSTM
-from keras_momentum_rnn.convert import from_keras, to_keras
+from keras_momentum_rnn import NAGLSTM, AdamLSTM, MomentumLSTM, streaming
+from keras_momentum_rnn.convert import accelerate, from_keras, to_keras
 
 
 def test_a_sequential_model_with_all_kinds_of_weights():
@@ -246,6 +247,27 @@ class Tied(layers.Layer):
     def from_config(cls, config):
         dense = keras.saving.deserialize_keras_object(config.pop("dense"))
         return cls(dense, **config)
+
+
+def test_an_activation_of_the_user_may_have_the_name_of_one_of_keras():
+    def hard_sigmoid(x):  # that of Keras 2
+        return ops.clip(0.2 * x + 0.5, 0, 1)
+
+    def relu(x):
+        return ops.leaky_relu(x, 0.5)
+
+    both = {"activation": relu, "recurrent_activation": hard_sigmoid}
+    x = np.random.default_rng(0).normal(size=(2, 1, 3)).astype("float32")
+    for layer, convert in (
+        (layers.LSTM(4, **both), accelerate),
+        (MomentumLSTM(4, **both), lambda model: to_keras(model, exact=True)),
+    ):
+        dense = layers.TimeDistributed(layers.Dense(3, relu))
+        model = keras.Sequential([keras.Input((None, 3)), dense, layer])
+        step = streaming.step_model(model)
+        streamed, *_ = step([x[:, 0], *streaming.initial_states(step, 2)])
+        for copy in (convert(model)(x), streamed):
+            assert_close(array(copy), array(model(x)), tolerance=1e-6)
 
 
 def test_a_weight_that_two_layers_share_is_not_split():

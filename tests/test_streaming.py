@@ -376,6 +376,7 @@ def always_training(layer):
             "LayerNormalization",
         ),
         (lambda: over_time(layers.Dense(TIME)), "Dense"),
+        (lambda: sequential(layers.Rescaling(np.ones((TIME, 1))), kmr.AdamGRU(4)), "Rescaling"),
         (lambda: sequential(Differences(), kmr.AdamGRU(4)), "Differences .* each step"),
         (lambda: sequential(Detrended(4)), "Detrended .* each step"),
         (lambda: sequential(layers.Dense(2, centred), kmr.AdamGRU(4)), "Dense .* each step"),
