@@ -379,6 +379,23 @@ def test_torch_compiles_a_graph_without_breaks(name, mask, drops, monkeypatch):
     assert len(calls) == 4
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+def test_a_process_that_has_compiled_too_much_runs_further_layers():
+    """PyTorch then runs the step as it is, and would compile what the step calls."""
+    x, weights, losses = normal(np.random.default_rng(0), 4, 9, 3), None, []
+    with torch.compiler.config.patch(recompile_limit=1):
+        for compiled in (True, False):
+            layers = [keras.Input((9, 3)), kmr.MomentumLSTM(4), keras.layers.Dense(2)]
+            model = keras.Sequential(layers)
+            weights = weights or model.get_weights()
+            model.set_weights(weights)
+            model.compile("sgd", "mse", jit_compile=compiled)
+            fitted = model.fit(x, np.ones((4, 2)), epochs=2, verbose=0)
+            losses.append(fitted.history["loss"])
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+
+
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow")
 @pytest.mark.transforms
 @pytest.mark.parametrize("wanted", ["x", "weight"])

@@ -26,6 +26,14 @@ def run_cell(problem, x, weights, states):
         numbers, dropout = problem.equation.as_numbers(), problem.dropout
         outputs, *results = native(numbers, mu, dropout, problem.mask, keeps, inputs)
         return outputs, results[KEPT - 1 :]
+    return run_eagerly(problem, x, weights, states)
+
+
+# A process that has compiled many models runs further ones as they are, but would still
+# compile the functions that they call, down to Numba's compiler.
+@torch.compiler.disable
+def run_eagerly(problem, x, weights, states):
+    """Return h and the final states, as `run_cell`."""
     inputs = x, *weights, *states
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
         # What `torch.inference_mode` made cannot be saved for the way back.
@@ -67,6 +75,7 @@ class NativeCell(torch.autograd.Function):
         return kept[0], *finals
 
     @staticmethod
+    @torch.compiler.disable
     def backward(ctx, *d_results):
         # Read once: a checkpoint would compute them again for a second reading, and refuses.
         saved = ctx.saved_tensors
