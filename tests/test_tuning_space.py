@@ -236,6 +236,13 @@ def test_ranges_are_narrowed():
     assert sampled(hp, "units").min() >= 4 and sampled(hp, "units").max() <= 64
 
 
+def test_other_layers_under_the_same_name_are_refused():
+    hp = keras_tuner.HyperParameters()
+    suggest_layer(hp, ["GRU"], 4)
+    with pytest.raises(ValueError, match=r"name_scope.*layers=\['LSTM'\]; chosen: 'GRU'"):
+        suggest_layer(hp, ["LSTM"], 4)
+
+
 @pytest.mark.parametrize("beta", [0.01, 0.5, 0.999, 0.9999999])
 def test_layers_do_not_see_what_the_logit_rounds(beta):
     hp = parameters(layer="AdamLSTM", beta_logit=float(np.log(beta / (1 - beta))))
