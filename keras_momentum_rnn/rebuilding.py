@@ -124,7 +124,8 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
 def functions_of(part: keras.layers.Layer, names: Iterable[str]) -> dict[str, Any]:
     """Return those of the attributes of a layer or a cell that are activation functions.
 
-    Keras saves the name alone of one that is called as one of its own is, and would read that.
+    Where a function has the name of one of Keras's, Keras saves the name alone, and would load
+    its own.
     """
     wanted = {"activation", "recurrent_activation"}.intersection(names)
     functions = {name: vars(part).get(name) for name in wanted}

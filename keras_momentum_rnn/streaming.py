@@ -78,8 +78,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     Step by step it gives what `predict` gives for the sequence so far. An output that has a
     time axis loses it; any other is that of the sequence up to this step. The result is a Keras
     model like any other and exports to every format. It is a copy: training the original does
-    not change it. The matrix of an orthogonal layer is computed here, once: load weights into
-    `model`, before, and not into the result.
+    not change it. The matrix of an orthogonal layer is computed here, once. Load weights into
+    `model` beforehand: loaded into the result, they would not change this matrix.
 
     Args:
         model: a built Sequential or Functional model. The second axis of each input is time.

@@ -85,7 +85,7 @@ def gradient_norms(
 
     def loss_by(probes):
         (probe,) = probes
-        # Those that Keras's regularization asks for.
+        # Keras reads the weights that are regularized from the scope.
         values = [(v, v.value) for v in model.variables]
         scope = keras.StatelessScope(values, collect_losses=True)
         with scope, _replaced_call(layer, _probed_call(layer, probe)):

@@ -264,8 +264,8 @@ def get(rule: Rule | dict[str, Any]) -> Rule:
         A new `Rule` with the same arguments.
 
     Raises:
-        ValueError: if it is neither, or keeps another number than it was given. The message
-            has what was given.
+        ValueError: if it is neither, or if the copy has other numbers. The message has what
+            was given.
 
     Example:
 

@@ -241,7 +241,8 @@ def layer_value(name, value):
     if value == 0 and hyperparameter is not None and hyperparameter.optional:
         return None
     if shown(name) != name:
-        # 0.999, not what the logit and its inverse make of it; and below 1 what is below 1.
+        # 0.999, not what the logit and its inverse make of it. The distance to the nearer of
+        # 0 and 1 keeps six digits, so that no number below 1 is rounded to 1.
         share, rest = (1 / (1 + math.exp(sign * value)) for sign in (-1, 1))
         return round(share, 5 - math.floor(math.log10(min(share, rest))))
     return value

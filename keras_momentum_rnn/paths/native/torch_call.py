@@ -29,8 +29,8 @@ def run_cell(problem, x, weights, states):
     return run_eagerly(problem, x, weights, states)
 
 
-# A process that has compiled many models runs further ones as they are, but would still
-# compile the functions that they call, down to Numba's compiler.
+# After a process has compiled many models, PyTorch runs further ones uncompiled. But it would
+# compile each function that they call, Numba's compiler among them.
 @torch.compiler.disable
 def run_eagerly(problem, x, weights, states):
     """Return h and the final states, as `run_cell`."""
