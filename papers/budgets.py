@@ -44,8 +44,6 @@ SMALL = {
         small_budget("memory20", "RMSprop", 32, 32, 10, samples=1600, held_out=200),
     )
 }
-# How many samples of validation and test a small budget scores; by default all.
-EVALUATED = {"mnist": 200, "pmnist": 200}
 
 
 def paper_hyperparameters(task, options, layer):

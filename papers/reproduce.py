@@ -106,8 +106,6 @@ def comparison(options, command):
             "initial weights": "Keras's",
         }
     task = tasks.load(options.task, **given)
-    if options.budget == "small":
-        task = shortened(task, budgets.EVALUATED.get(options.task))
     return Comparison(
         task=task,
         setups=setups,
@@ -139,13 +137,6 @@ def of_layer(small, task_options, layer, options):
         numbers = budgets.paper_hyperparameters(options.task, task_options, layer)
     units = options.units or small.units
     return dataclasses.replace(small, layer_name=layer, units=units, arguments=numbers)
-
-
-def shortened(task, count):
-    """Return a task of whose validation and test samples the first are scored."""
-    if count is None:
-        return task
-    return dataclasses.replace(task, validation=task.validation[:count], test=task.test[:count])
 
 
 # Tasks in the words of a title; others stand under their name.

@@ -100,6 +100,7 @@ def test_plain_layer(keras_class, ours, options, mask, initial, training):
     for _ in range(2):  # the second call continues a stateful layer
         x = normal(rng, BATCH, TIME, FEATURES)
         expected, actual = run(theirs, x, **call), run(layer, x, **call)
+        assert len(actual) >= len(expected)  # ours may have slots behind
         for e, a in zip(expected, actual):
             assert_close(a, e, tolerance=2e-6)
 

@@ -61,7 +61,7 @@ def test_a_lock_keeps_others_out_until_it_is_released(tmp_path):
         assert order == ["first", "other"]
 
 
-@pytest.mark.damaged_files
+@pytest.mark.two_writers
 def test_without_the_module_of_locks_nothing_is_locked(tmp_path, monkeypatch):
     """As on Windows."""
     monkeypatch.setattr(atomic_files, "fcntl", None)

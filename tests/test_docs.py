@@ -140,7 +140,9 @@ def test_examples_of_the_pages(page, tmp_path, monkeypatch):
     assert models or page != README
 
 
-@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("papers/README.md")], ids=name_of)
+@pytest.mark.parametrize(
+    "page", sorted({*PAGES, *ROOT.glob("*.md"), *ROOT.glob("papers/*.md")}), ids=name_of
+)
 def test_links_anchors_and_pictures_of_the_pages_exist(page):
     for target, anchor in LINK.findall(page.read_text()):
         found = (page.parent / target).resolve() if target else page

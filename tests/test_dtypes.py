@@ -222,10 +222,8 @@ def test_a_graph_knows_the_dtype_of_each_state(name):
 
 
 def test_in_both_directions_the_values_of_slots_are_exact():
-    """Keras's `Bidirectional` shows another dtype for them in a graph."""
     layer = kmr.AdamLSTM(4, dtype="mixed_float16", return_state=True)
     both = keras.layers.Bidirectional(layer, dtype="mixed_float16")
-    assert {x.dtype for x in both(keras.Input((5, 3)))} == {"float16"}
     actual = [keras.backend.standardize_dtype(x.dtype) for x in both(np.zeros((2, 5, 3)))]
     of_one = ["float16", "float16", "float32", "float32"]  # h, c, v, m
     assert actual == ["float16", *of_one, *of_one]

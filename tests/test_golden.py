@@ -71,6 +71,7 @@ def test_lstm_equals_released_code(name):
 
     results = run(layer, x)
     expected = [golden["outputs"], *(golden[f"final.{s}"] for s in f"hc{slots}")]
+    assert len(results) >= len(expected)  # the released LSTM has no v
     for actual, e in zip(results, expected):
         assert_close(actual, e)
 
@@ -127,8 +128,7 @@ def test_dtriv_equals_released_code(name):
     if name == "sr_dtriv":  # the released cell counts outside of its state
         assert np.all(results.pop() == x.shape[1] % written["restart_period"])
     expected = [golden["outputs"], *(golden[f"final.{s}"] for s in f"h{slots}")]
-    assert len(results) == len(expected)
-    for actual, e in zip(results, expected):
+    for actual, e in zip(results, expected, strict=True):
         assert_close(actual, e)
 
     counter = [np.zeros((len(x), 1))] * (name == "sr_dtriv")
@@ -182,8 +182,7 @@ def test_nested_equals_released_code(name):
         weight.assign(values[weight_name])
     results = run(layer, x)
     expected = [golden["outputs"], *(golden[f"final.{s}"] for s in states)]
-    assert len(results) == len(expected)
-    for actual, e in zip(results, expected):
+    for actual, e in zip(results, expected, strict=True):
         assert_close(actual, e)
 
     of_weights = {**shell_parameters(golden, "grad."), **memory(golden, "grad.")}

@@ -96,6 +96,8 @@ def test_kernels_equal_the_steps(case, call, device):
     path = layers[0].plan(training=True, slots=slots).path
     assert (path == "native") == (device == "native")
     assert path in ("fused", "drive") or device != "gpu" or BACKEND != "torch"
+    if path == "step" or (path == "filter" and BACKEND != "torch"):
+        pytest.skip("no kernel takes it")
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if case.rule in SCALED else 1e-5
     if path == "native" and case.rule in SCALED:
@@ -107,7 +109,7 @@ def test_kernels_equal_the_steps(case, call, device):
         mask = "right" if "recurrent_dropout" in options else mask
         assert_equal(layers, mask, slots, tolerance)
     unmasked = path == "filter" or call in UNMASKED
-    if unmasked and (path == "native" or (BACKEND == "torch" and path != "step")):
+    if unmasked and (path == "native" or BACKEND == "torch"):
         assert_equal(layers, None, slots, tolerance)
     if "dropout" in options:  # which acts in training alone
         x = normal(np.random.default_rng(2), 3, TIME, 2)

@@ -18,7 +18,6 @@ from keras_momentum_rnn.tuning import (
     Results,
     Row,
     load_results,
-    oracles,
     tune,
 )
 
@@ -35,11 +34,6 @@ def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
     assert numbers(first) == numbers(again) != numbers(other)
     assert scores(first) == pytest.approx([score_of(r.values) for r in first.rows], abs=1e-3)
     assert first.best.score == max(scores(first))
-
-
-def test_a_bayesian_search_has_a_model_after_a_third_of_its_trials():
-    made = oracles.make("bayesian", 30, 1, 0, "val_loss")
-    assert made.num_initial_points == 10
 
 
 def test_a_bayesian_search_stays_in_its_interval(tmp_path):

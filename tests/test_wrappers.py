@@ -27,7 +27,7 @@ def test_bare_cell_in_keras_rnn(case, mask):
     layer = built(case, return_sequences=True, return_state=True)
     bare = keras.layers.RNN(layer.cell, return_sequences=True, return_state=True)
     call = {} if mask is None else {"mask": MASKS[mask](BATCH, TIME)}
-    for a, e in zip(run(bare, X, **call), run(layer, X, **call)):
+    for a, e in zip(run(bare, X, **call), run(layer, X, **call), strict=True):
         assert_close(a, e, tolerance=4e-6)
 
 

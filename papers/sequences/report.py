@@ -75,7 +75,6 @@ def scores_in(results, seeds):
                 "layer": [run["layer"] for run in runs],
                 "seed": [run["seed"] for run in runs],
                 "value": [value(run, task) for run in runs],
-                "seconds": [run["seconds"] for run in runs],
             }
         )
         counts = table.groupby("layer")["seed"].nunique().reindex(CONTESTANTS, fill_value=0)
@@ -83,7 +82,7 @@ def scores_in(results, seeds):
             tables.append(
                 table.assign(metric=task["metric"], score=score(table["value"], task))
             )
-    columns = ["set", "layer", "seed", "value", "seconds", "metric", "score"]
+    columns = ["set", "layer", "seed", "value", "metric", "score"]
     return pd.concat(tables) if tables else pd.DataFrame(columns=columns)
 
 

@@ -29,7 +29,6 @@ later, and join the results; other settings may not change.
 
 import itertools
 import math
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -38,7 +37,7 @@ import keras
 
 from keras_momentum_rnn.optimizers import MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import LowMomentumFinish, SteppedMomentum
-from papers.command_line import command_of, documented_parser, ending, folder, positive, publish
+from papers.command_line import documented_parser, folder, positive, publish, run_example
 from papers.experiments import runner, surroundings
 from papers.experiments.report import notes
 from papers.experiments.results_file import ResultsFile
@@ -65,12 +64,14 @@ KEY = ("method", "momentum", "learning_rate", "scale")
 
 
 def main(argv=None):
-    argv = sys.argv[1:] if argv is None else argv
-    options = parse(argv)
+    return run_example(__file__, argv, parse, compare)
+
+
+def compare(options, command):
     results = ResultsFile(
         folder=options.output,
         settings=shared_settings(options),
-        command=command_of(__file__, argv),
+        command=command,
         key=KEY,
         done=lambda run: run["updates"],
     )
@@ -199,5 +200,4 @@ def to_next_point(run, model, settings, images):
 
 
 if __name__ == "__main__":
-    with ending():
-        main()
+    main()

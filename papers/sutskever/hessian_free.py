@@ -23,7 +23,6 @@ If interrupted, repeat the command to resume.
 import dataclasses
 import math
 import os
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -37,7 +36,7 @@ from keras import ops
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, MomentumSGD
 from keras_momentum_rnn.optimizers.schedules import SteppedMomentum, WarmConstant
 from papers import tasks
-from papers.command_line import command_of, documented_parser, ending, positive, publish
+from papers.command_line import documented_parser, positive, publish, run_example
 from papers.experiments import runner, surroundings
 from papers.experiments.report import notes
 from papers.experiments.results_file import ResultsFile
@@ -104,18 +103,24 @@ METHODS = {
 
 
 def main(argv=None):
-    argv = sys.argv[1:] if argv is None else argv
+    return run_example(__file__, argv, parse, compare)
+
+
+def parse(argv):
     parser = documented_parser(__doc__)
     add = parser.add_argument
     add("task", choices=list(METHODS), help="what to learn")
     add("--seconds", type=positive(int), default=40, help="CPU time of each run")
     add("--seeds", type=positive(int), default=3, help="how many runs of each")
     add("--output", type=Path, help="for the results; default: runs/hessian_free/TASK")
-    options = parser.parse_args(argv)
+    return parser.parse_args(argv)
+
+
+def compare(options, command):
     results = ResultsFile(
         folder=options.output or Path("runs/hessian_free") / options.task,
         settings=shared_settings(options),
-        command=command_of(__file__, argv),
+        command=command,
         key=("method", "learning_rate", "seed"),
         done=lambda run: math.floor(run["seconds"]),
     )
@@ -277,5 +282,4 @@ PROBLEMS = {"adding": adding, "curves": deep}
 
 
 if __name__ == "__main__":
-    with ending():
-        main()
+    main()

@@ -1,8 +1,6 @@
 """What the command lines share."""
 
 import argparse
-import importlib.util
-import re
 from pathlib import Path
 
 import pytest
@@ -44,13 +42,6 @@ def test_a_mistake_in_the_code_keeps_its_traceback():
 def test_a_command_is_told_as_a_shell_takes_it():
     command = command_of(PAPERS / "reproduce.py", ["adding", "--set", "folder=my data"])
     assert command == "python -m papers.reproduce adding --set 'folder=my data'"
-
-
-def test_commands_of_the_readme_are_modules():
-    text = (PAPERS / "README.md").read_text(encoding="utf-8")
-    commands = {*re.findall(r"python -m (papers[.\w]+)", text)}
-    assert len(commands) > 10
-    assert [name for name in commands if importlib.util.find_spec(name) is None] == []
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "x", ""])

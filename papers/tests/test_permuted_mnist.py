@@ -166,7 +166,7 @@ def test_a_run_goes_on_on_another_machine_where_that_is_said(tmp_path, monkeypat
 
     with monkeypatch.context() as first:
         first.setattr(training, "train_epoch", first_epoch)
-        with pytest.raises(BaseException):  # noqa: B017, as a shell would see it
+        with pytest.raises(SystemExit, match="Interrupted"):
             permuted_mnist.main(command)
     backend = keras.config.backend()
     elsewhere = {**results_file.surroundings(), "device": "cuda:0", backend: "9"}

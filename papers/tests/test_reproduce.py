@@ -31,12 +31,6 @@ def test_small_budget_gives_every_layer_the_same_but_its_own_hyperparameters():
     assert adam.beta == 0.99
 
 
-def test_a_small_budget_may_score_few_samples(monkeypatch):
-    monkeypatch.setitem(budgets.EVALUATED, "adding", 3)
-    task = asked(*SMALL).task
-    assert [len(part) for part in (task.train, task.validation, task.test)] == [64, 3, 3]
-
-
 def test_an_ablation_is_one_layer_over_momentum_and_step_size():
     setups = asked("--ablation", "--layers", "AdamLSTM", *SMALL).setups
     assert len(setups) == 16
