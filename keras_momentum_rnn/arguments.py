@@ -184,6 +184,17 @@ def take_rule(cls, rule, arguments):
     return cls.rule_class(**{name: arguments.pop(name) for name in names if name in arguments})
 
 
+def functions_of(part, names):
+    """Return those of the attributes of a layer or a cell that are activation functions.
+
+    Where a function has the name of one of Keras's, Keras saves the name alone, and would load
+    its own. One that is not registered it could not load at all.
+    """
+    wanted = {"activation", "recurrent_activation"}.intersection(names)
+    functions = {name: vars(part).get(name) for name in wanted}
+    return {name: f for name, f in functions.items() if inspect.isfunction(f)}
+
+
 def delegate(cls, names, part):
     """Give `cls` read-only properties which read `names` from its attribute `part`."""
 

@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from keras_momentum_rnn.acceleration import copy_compiled_state, report_lines
-from keras_momentum_rnn.arguments import UNLISTED, keyword_parameters
+from keras_momentum_rnn.arguments import UNLISTED, functions_of, keyword_parameters
 from keras_momentum_rnn.causal_filters import (
     behind_filter,
     causal_filter,
@@ -22,7 +22,6 @@ from keras_momentum_rnn.rebuilding import (
     copied,
     copy_of,
     copy_own_state,
-    functions_of,
     has_graph,
     layers_in,
     parts_of,
@@ -314,7 +313,7 @@ def _check_counterpart(layer_class, numbers):
     if (
         not isinstance(layer_class, type)
         or not issubclass(layer_class, RuleLayer)
-        or layer_class.cell_class.keras_cell is None
+        or getattr(layer_class.cell_class, "keras_cell", None) is None
         or layer_class.cell_class.extends_keras_cell is False
     ):
         raise ValueError(
@@ -385,7 +384,6 @@ class _ToKeras(_Conversion):
         check_exact(
             layer,
             {
-                "has a rule that is not linear": not layer.rule.linear,
                 "has a rule without such a filter": not known(layer.rule),
                 "is unbuilt": not layer.built,
                 "is stateful": layer.stateful,

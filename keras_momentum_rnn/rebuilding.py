@@ -2,12 +2,13 @@
 
 import inspect
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
+from keras_momentum_rnn.arguments import functions_of
 from keras_momentum_rnn.recurrent import RuleLayer
 
 
@@ -104,8 +105,10 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
         new = type(layer).from_config({**config, **changes})
     else:
         serialized = keras.saving.serialize_keras_object(layer)
-        serialized["config"] |= changes
+        serialized["config"] |= functions_of(layer, serialized["config"]) | changes
         known = {type(layer).__name__: type(layer)}
+        for part in held_layers(layer):
+            known |= {f.__name__: f for f in functions_of(part, vars(part)).values()}
         function = layer.function if isinstance(layer, keras.layers.Lambda) else None
         if function is not None:
             known[getattr(function, "__name__", "")] = function
@@ -119,17 +122,6 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
             for name, activation in functions_of(old_part, vars(new_part)).items():
                 setattr(new_part, name, activation)
     return built_like(layer, new)
-
-
-def functions_of(part: keras.layers.Layer, names: Iterable[str]) -> dict[str, Any]:
-    """Return those of the attributes of a layer or a cell that are activation functions.
-
-    Where a function has the name of one of Keras's, Keras saves the name alone, and would load
-    its own.
-    """
-    wanted = {"activation", "recurrent_activation"}.intersection(names)
-    functions = {name: vars(part).get(name) for name in wanted}
-    return {name: f for name, f in functions.items() if inspect.isfunction(f)}
 
 
 def copy_state(old: keras.layers.Layer, new: keras.layers.Layer) -> None:

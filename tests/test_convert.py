@@ -38,6 +38,7 @@ from keras_momentum_rnn import (
     rules,
 )
 from keras_momentum_rnn.convert import from_keras, to_keras
+from keras_momentum_rnn.recurrent import RuleLayer
 
 OPTIONS = {
     "plain": {},
@@ -243,6 +244,7 @@ ERRORS = {
     "subclassed": (lambda: from_keras(Subclassed(name="mine"), MomentumLSTM), "'mine'"),
     "nested": (lambda: from_keras(nested_subclassed(), MomentumLSTM), "'mine'.*Subclassed"),
     "class": (lambda: from_keras(layers.LSTM(2), layers.LSTM), "`layer_class` must be"),
+    "base": (lambda: from_keras(layers.LSTM(2), RuleLayer), "`layer_class` must be"),
     "name of a class": (
         lambda: from_keras(layers.LSTM(2), "MomentumLSTM"),
         "`layer_class` must be .*'MomentumLSTM'",

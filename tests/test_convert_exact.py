@@ -214,7 +214,7 @@ def stateful():
         (lambda: with_slots(True), "takes slots in its `initial_state`"),
         (lambda: with_slots(False), "takes slots in its `initial_state`"),
         (stateful, "is stateful"),
-        (lambda: copied(kmr.AdamLSTM(UNITS)), "not linear"),
+        (lambda: copied(kmr.AdamLSTM(UNITS)), "a rule without such a filter"),
         (lambda: kmr.MomentumLSTM(UNITS), "unbuilt"),
         (lambda: copied(kmr.MomentumLSTM(UNITS, go_backwards=True)), "goes backwards"),
         (lambda: layers.Bidirectional(kmr.MomentumLSTM(UNITS)), "is wrapped"),

@@ -22,7 +22,7 @@ from conversions import (
 from harness import array, assert_close
 from keras import layers, ops
 
-from keras_momentum_rnn import NAGLSTM, AdamLSTM, MomentumLSTM, streaming
+from keras_momentum_rnn import MCRM, NAGLSTM, AdamLSTM, MomentumLSTM, streaming
 from keras_momentum_rnn.convert import accelerate, from_keras, to_keras
 
 
@@ -249,13 +249,15 @@ class Tied(layers.Layer):
         return cls(dense, **config)
 
 
-def test_an_activation_of_the_user_may_have_the_name_of_one_of_keras():
+@pytest.mark.parametrize("name", ["relu", "leaky"])
+def test_an_activation_need_not_be_registered_nor_have_a_name_of_its_own(name):
     def hard_sigmoid(x):  # that of Keras 2
         return ops.clip(0.2 * x + 0.5, 0, 1)
 
     def relu(x):
         return ops.leaky_relu(x, 0.5)
 
+    relu.__name__ = name
     both = {"activation": relu, "recurrent_activation": hard_sigmoid}
     x = np.random.default_rng(0).normal(size=(2, 1, 3)).astype("float32")
     for layer, convert in (
@@ -268,6 +270,17 @@ def test_an_activation_of_the_user_may_have_the_name_of_one_of_keras():
         streamed, *_ = step([x[:, 0], *streaming.initial_states(step, 2)])
         for copy in (convert(model)(x), streamed):
             assert_close(array(copy), array(model(x)), tolerance=1e-6)
+    with pytest.warns(UserWarning, match="computes another function"):
+        plain = to_keras(model)  # a warning that is computed by copies of the layers
+    assert plain.layers[-1].activation is relu
+    memory = layers.GRUCell(4, **both)
+    nested = MCRM(4, memory=memory)
+    nested(x)
+    memory.build((None, 8))
+    memory.set_weights(nested.cell.memory.get_weights())
+    drive, state = random(2, 8), random(2, 4)
+    h, expected = nested.cell.memory(drive, [state])[0], memory(drive, [state])[0]
+    assert_close(array(h), array(expected), tolerance=1e-6)
 
 
 def test_a_weight_that_two_layers_share_is_not_split():

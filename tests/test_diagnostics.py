@@ -394,5 +394,8 @@ def test_memory_map_refuses_what_it_cannot_read():
     layer = built(keras.layers.LSTM(UNITS))
     with pytest.raises(ValueError, match=r"Received: \(5, 2\)"):
         memory_map(layer, np.zeros((TIME, FEATURES)))
+    for steps in (TIME - 1, TIME + 1):
+        with pytest.raises(ValueError, match=rf"a mask of shape \(\d, {steps}\)"):
+            memory_map(layer, data()[0], mask=np.ones((len(data()[0]), steps)))
     with pytest.raises(ValueError, match="Dense"):
         memory_map(keras.layers.Dense(2), data()[0])

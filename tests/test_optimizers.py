@@ -292,6 +292,13 @@ def test_bad_momentum_is_refused(momentum):
     assert float(optimizer.momentum) == 0.5
 
 
+def test_a_momentum_that_float32_rounds_to_1_is_refused():
+    with pytest.raises(ValueError, match="also as float32 rounds it"):
+        MomentumSGD(0.1, 1 - 2**-25)
+    optimizer = MomentumSGD(0.1, np.nextafter(1 - 2**-25, 0))
+    assert MomentumSGD.from_config(optimizer.get_config()).momentum < 1
+
+
 def test_bad_form_is_refused():
     with pytest.raises(ValueError, match=r"`nesterov` must be one of .* Received: nesterov=1"):
         MomentumSGD(0.1, 0.5, nesterov=1)

@@ -162,6 +162,13 @@ def test_a_rule_that_keeps_no_argument_is_told_to():
         kmr.RuleLSTM(2, rule=Forgetful())
 
 
+class Named(Averaging):
+    """A slot that has the name of a state."""
+
+    def slots(self, width):
+        return {"c": width}
+
+
 class Mean(rules.HeavyBall):
     def __init__(self, momentum=0.9, step_size=1.0):
         super().__init__(momentum, step_size * (1 - momentum))
@@ -182,10 +189,11 @@ class Unused(rules.RMSProp):
         (Mean(), "`step_size` of Mean must be kept as it was given"),
         (Elementwise(), r"Elementwise must set `shared = False`.*\(8,\)"),
         (Unused(), "Unused has no velocity, so mu must be 0.*0.5"),
+        (Named(), r"no slot h or c.*\['c'\] of Named"),
     ],
-    ids=["changed_by_copies", "elementwise", "unused_mu"],
+    ids=["changed_by_copies", "elementwise", "unused_mu", "named"],
 )
-def test_a_rule_that_fast_paths_would_mistake_is_refused(rule, message):
+def test_a_rule_that_would_be_mistaken_is_refused(rule, message):
     with pytest.raises(ValueError, match=message):
         kmr.RuleLSTM(2, rule=rule)(X)
 

@@ -27,6 +27,7 @@ before = set(sys.modules)
 import keras_momentum_rnn
 model = keras.models.load_model(sys.argv[1])
 np.save(sys.argv[3], model.predict(np.load(sys.argv[2]), verbose=0))
+from keras_momentum_rnn import *
 """
 
 

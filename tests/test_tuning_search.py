@@ -365,7 +365,7 @@ def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
         ({"max_trials": 0}, "`max_trials` must be a positive integer"),
         ({"epochs": 0}, "`epochs` must be a positive integer"),
         ({"executions": 1.5}, "`executions` must be a positive integer"),
-        ({"seed": -1}, "`seed` must be a non-negative integer. Received: seed=-1"),
+        ({"seed": -1}, "`seed` must be an integer of at least 0. Received: seed=-1"),
         ({"strategy": "hyperband"}, "`max_trials` must be None for Hyperband"),
         (
             {"hypermodel": lambda hp: None, "objective": "val_loss"},
@@ -378,6 +378,7 @@ def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
         ({"objective": ["val_loss"]}, "`objective` must be the name of a metric"),
         ({"objective": "glory"}, 'for unknown metric "glory"'),
         ({"first": [{"beta": 0.5}]}, "Received: beta in"),
+        ({"first": {"beta": 0.5}}, "`first` must be a list of dicts"),
         (
             {"hypermodel": 42, "objective": "accuracy"},
             "`hypermodel` must be a keras_tuner.HyperModel, or a function",

@@ -99,8 +99,13 @@ class RuleCell:
         self._set_states(self.own_states())
 
     def _set_states(self, own):
-        self.own_state_count = len(own)
-        self.state_size = [*own, *self.rule.slots(self.drive_width).values()]
+        self.own_state_count, slots = len(own), self.rule.slots(self.drive_width)
+        if {"h", "c"} & slots.keys():
+            raise ValueError(
+                "A rule may call no slot h or c, as states are called. Received: the slots "
+                f"{list(slots)} of {type(self.rule).__name__}"
+            )
+        self.state_size = [*own, *slots.values()]
 
     def own_states(self) -> list[int]:
         """Return the widths of the cell's own states, h first, a list."""

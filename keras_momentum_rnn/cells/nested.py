@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.annotations import Step, Tensor
+from keras_momentum_rnn.arguments import functions_of
 from keras_momentum_rnn.cells.gru import gru_step
 from keras_momentum_rnn.cells.lstm import RuleLSTMCell, lstm_step
 from keras_momentum_rnn.rules import Rule, register
@@ -59,7 +60,8 @@ class NestedCell(RuleLSTMCell):
                 "`memory` must be one Keras cell, such as keras.layers.GRUCell(units). "
                 f"Received: memory={memory!r}"
             )
-        return type(memory).from_config(memory.get_config())
+        config = memory.get_config()
+        return type(memory).from_config(config | functions_of(memory, config))
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         super().build(input_shape)

@@ -1,7 +1,6 @@
 """Gradients by the hidden state over time."""
 
 import contextlib
-import importlib
 from typing import Any
 
 import keras
@@ -14,11 +13,8 @@ from keras_momentum_rnn.diagnostics.single_cell import (
     initial_states,
     recurrent,
 )
+from keras_momentum_rnn.optimizers.derivatives import derivatives
 from keras_momentum_rnn.recurrent import RuleLayer
-
-derivatives = importlib.import_module(
-    f"keras_momentum_rnn.optimizers.{keras.config.backend()}_derivatives"
-)
 
 
 def gradient_norms(
@@ -94,7 +90,7 @@ def gradient_norms(
 
     units = layer.state_size[0]
     probe = ops.zeros((batch_size, time, units), dtype=layer.cell.compute_dtype)
-    _, _, (gradient,) = derivatives.value_and_gradient(loss_by, [probe])
+    _, _, (gradient,) = derivatives().value_and_gradient(loss_by, [probe])
     if layer.compute_dtype in ("float16", "bfloat16"):  # NumPy has no bfloat16
         gradient = ops.cast(gradient, "float32")
     gradient = ops.convert_to_numpy(gradient).astype("float64")

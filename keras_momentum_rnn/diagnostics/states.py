@@ -41,7 +41,7 @@ def memory_map(
 
     Raises:
         ValueError: if the layer is not recurrent, is not built, or holds stacked cells, or if
-            `x` does not have three dimensions.
+            `x` does not have three dimensions, or `mask` not its first two.
 
     Example:
 
@@ -62,6 +62,11 @@ def memory_map(
     check_rank("x", x.shape)
     if mask is not None:
         mask = ops.convert_to_tensor(mask, dtype="bool")
+        if mask.shape != x.shape[:2]:
+            raise ValueError(
+                f"`mask` must have the shape (batch, time) = {tuple(x.shape[:2])}. Received: a "
+                f"mask of shape {tuple(mask.shape)}"
+            )
     if layer.go_backwards:
         x, mask = (None if a is None else ops.flip(a, axis=1) for a in (x, mask))
     wide = "float64" if cell.compute_dtype == "float64" else "float32"

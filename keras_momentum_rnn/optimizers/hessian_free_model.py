@@ -1,7 +1,6 @@
 """The model that a Hessian-free optimizer trains."""
 
 import dataclasses
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,14 +8,11 @@ import keras
 from keras import ops, tree
 
 from keras_momentum_rnn.optimizers.attached_masks import mask_of, masked
+from keras_momentum_rnn.optimizers.derivatives import derivatives
 from keras_momentum_rnn.optimizers.hessian_free import HessianFree, flat, split
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.rebuilding import held_layers
 from keras_momentum_rnn.rules import register
-
-derivatives = importlib.import_module(
-    f"keras_momentum_rnn.optimizers.{keras.config.backend()}_derivatives"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +178,7 @@ class HessianFreeModel(keras.Model):
         x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
         optimizer, variables = self.optimizer, self.trainable_variables
         quadratic, y_pred, states = self._quadratic(x, y, weights)
-        with derivatives.untracked():
+        with derivatives().untracked():
             new = optimizer.update(quadratic)
             for variable, value in zip(variables, split(new, variables)):
                 constraint = variable.constraint
@@ -199,7 +195,7 @@ class HessianFreeModel(keras.Model):
         """Return the `Quadratic` of a batch, the outputs, and the values of other variables."""
         variables, theta = self.trainable_variables, values_of(self.trainable_variables)
         rest = list(zip(self._rest(), values_of(self._rest())))
-        same_draws = derivatives.repeated_draws()
+        same_draws = derivatives().repeated_draws()
 
         def evaluated(theta):
             y_pred, loss, scope = self._evaluate(theta, rest, x, y, weights)
@@ -207,10 +203,10 @@ class HessianFreeModel(keras.Model):
             return loss, (y_pred, masks, [scope.get_current_value(v) for v in self._rest()])
 
         def objective(vector):
-            with derivatives.untracked(), same_draws():
+            with derivatives().untracked(), same_draws():
                 return self._evaluate(split(vector, variables), rest, x, y, weights)[1]
 
-        value, (y_pred, masks, states), gradient = derivatives.value_and_gradient(
+        value, (y_pred, masks, states), gradient = derivatives().value_and_gradient(
             evaluated, theta
         )
         samples = ops.shape(tree.flatten(x)[0])[0]
@@ -254,7 +250,7 @@ class HessianFreeModel(keras.Model):
                 return self.compute_loss(x, y, y_pred, copied(weights), training=True)
 
         def middle(outputs, u):
-            return derivatives.hessian_product(loss_of, outputs, u)
+            return derivatives().hessian_product(loss_of, outputs, u)
 
         regularizers = [v.regularizer for v in self.trainable_variables]
 
@@ -263,12 +259,12 @@ class HessianFreeModel(keras.Model):
             with keras.StatelessScope([*zip(self.trainable_variables, theta), *rest]):
                 return sum(r(t) for r, t in zip(regularizers, theta) if r is not None)
 
-        around = derivatives.linearized(outputs_of, theta)
+        around = derivatives().linearized(outputs_of, theta)
         if not any(regularizers):
             return lambda v: around(v, middle)
 
         def both(v):
-            of_penalty = derivatives.hessian_product(penalty, theta, v)
+            of_penalty = derivatives().hessian_product(penalty, theta, v)
             return [a + b for a, b in zip(around(v, middle), of_penalty)]
 
         return both

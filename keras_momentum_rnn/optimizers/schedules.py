@@ -20,7 +20,12 @@ def is_schedule(momentum: Any) -> bool:
 
 def checked_momentum(name: str, momentum: float) -> float:
     """Return a momentum as a float, or raise a `ValueError` if it is no number in [0, 1)."""
-    return checked(name, momentum, at_least=0, below=1)
+    value = checked(name, momentum, at_least=0, below=1)
+    if value >= 1 - 2**-25:
+        raise ValueError(
+            f"`{name}` must be below 1 also as float32 rounds it. Received: {name}={value}"
+        )
+    return value
 
 
 def saved(value: Any) -> Any:

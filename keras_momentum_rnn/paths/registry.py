@@ -256,7 +256,7 @@ EXPORTED = {
     ),
     "served graph": Kernel(
         "graph_loop",
-        "tensorflow_graph:run_steps_in_graph",
+        "steps:run_steps",
         "a loop over steps in the graph",
         backends=("tensorflow",),
         in_steps=True,

@@ -40,6 +40,7 @@ def scan_options(sequence, plan):
         "unroll": sequence.unroll,
         "all_outputs": sequence.all_outputs,
         "rematerialise": plan.rematerialises,
+        "for_a_file": plan.path == "graph_loop",
     }
 
 

@@ -3,24 +3,6 @@
 import tensorflow as tf
 from keras import tree
 
-from keras_momentum_rnn.paths.steps import inputs_and_step, scan_steps
-
-
-def run_steps_in_graph(cell, sequence, plan):
-    """Run a sequence step by step in a loop that every format can hold.
-
-    Args and returns: as of `steps.run_steps`.
-    """
-    x, step = inputs_and_step(cell, sequence, plan)
-    return scan_steps(
-        step,
-        x,
-        sequence.states,
-        mask=sequence.mask,
-        all_outputs=sequence.all_outputs,
-        for_a_file=True,
-    )
-
 
 def loop(step, xs, states, all_outputs, for_a_file):
     """Run steps over time. `keras.ops.scan` would write all states: the first is enough.

@@ -21,7 +21,8 @@ class Rule:
     Where the drive is `v_t = mu_t v_{t-1} + s u_t`, subclass `LinearRule`, which is faster.
 
     `hyperparameters` maps the names of constructor arguments to their
-    `keras_momentum_rnn.hyperparameters.Hyperparameter`, for those that a search may choose.
+    `keras_momentum_rnn.hyperparameters.Hyperparameter`, for those that a search may choose. A
+    search reads those of this package's rules alone.
 
     Example:
 

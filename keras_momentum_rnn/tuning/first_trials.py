@@ -10,7 +10,7 @@ from keras_tuner.engine import hyperparameters as hp_types
 
 from keras_momentum_rnn.annotations import Layers
 from keras_momentum_rnn.layers.registry import available_layers
-from keras_momentum_rnn.tuning.space import OF_LAYERS, coded, plain, shown
+from keras_momentum_rnn.tuning.space import OF_LAYERS, coded, layer_classes, plain, shown
 
 MNIST, PIXELS, SPEECH, WORDS = ("mnist",), ("pmnist",), ("timit",), ("ptb",)
 LONG = ("copying_1k", "copying_2k", "adding")
@@ -61,7 +61,7 @@ def paper_trials(layers: Layers, tasks: Sequence[str] = TASKS) -> list[dict[str,
         A list of dicts for the argument `first` of `tune`, without repetitions.
 
     Raises:
-        ValueError: if a task is unknown.
+        ValueError: if a task or a layer is unknown.
 
     Example:
 
@@ -73,7 +73,7 @@ def paper_trials(layers: Layers, tasks: Sequence[str] = TASKS) -> list[dict[str,
     """
     if not set(tasks) <= set(TASKS):
         raise ValueError(f"`tasks` must be a list of some of {TASKS}. Received: tasks={tasks}")
-    names = [layer if isinstance(layer, str) else layer.__name__ for layer in layers]
+    names = layer_classes(layers, has_rule=True)
     trials = []
     for found_on, layer, momentum, step_size, numbers in FOUND:
         if layer in names and set(found_on) & set(tasks):

@@ -6,6 +6,7 @@ import keras
 import keras_tuner
 
 from keras_momentum_rnn.annotations import Layers
+from keras_momentum_rnn.arguments import functions_of
 from keras_momentum_rnn.checks import checked_choice, checked_count
 from keras_momentum_rnn.tuning.space import OF_MODELS, ask, checked_spec, suggest_layer
 
@@ -134,8 +135,11 @@ class MomentumHyperModel(keras_tuner.HyperModel):
             if dropout:
                 model.add(keras.layers.Dropout(dropout))
         head = self.head
-        is_layer = isinstance(head, keras.layers.Layer)
-        model.add(head.from_config(head.get_config()) if is_layer else keras.layers.Dense(head))
+        if isinstance(head, keras.layers.Layer):
+            config = head.get_config()
+            model.add(head.from_config(config | functions_of(head, config)))
+        else:
+            model.add(keras.layers.Dense(head))
         loss, metrics, _ = TASKS[self.task]
         model.compile(
             optimizer=keras.optimizers.Adam(

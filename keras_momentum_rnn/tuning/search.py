@@ -6,7 +6,6 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,6 +122,8 @@ def tune(
     check_objective(watched, fit)
     watched.declare_hyperparameters(hp)
     model = watched.build(hp)
+    if not all(isinstance(trial, Mapping) for trial in first):
+        raise ValueError(f"`first` must be a list of dicts. Received: first={first!r}")
     oracle.first = [dict(trial) for trial in first]
     directory, part = Path(directory), roles.role()
     for trial in oracle.first:
@@ -219,8 +220,7 @@ def check(strategy, max_trials, epochs, executions, seed):
     checked_choice("strategy", strategy, list(oracles.ORACLES))
     for name, value in (("epochs", epochs), ("executions", executions)):
         checked_count(name, value)
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"`seed` must be a non-negative integer. Received: seed={seed!r}")
+    checked_count("seed", seed, at_least=0)
     if max_trials is None:
         return
     if strategy == "hyperband":

@@ -36,7 +36,6 @@ from keras_momentum_rnn.paths.native.padding import (
     own_shapes,
     packed_parts,
     packed_weights,
-    padded_columns,
     padded_dropout,
     padded_states,
     padded_weights,
@@ -232,11 +231,7 @@ class Schedule:
 
     def as_given(self, array):
         """Return an array whose rows are in this order as the samples were given."""
-        if not self.changes:
-            return array
-        given = np.empty_like(array)
-        given[self.order] = array
-        return given
+        return array[np.argsort(self.order)] if self.changes else array
 
     def groups(self, samples, most):
         """Return a thread's samples as groups of alike size, `(counts, first, size)`.
@@ -393,7 +388,7 @@ def backward(
     if shape.driven:
         dx = np.empty((batch, time, shape.wide) if wants_dx else 0, np.float32)
     transposed = tuple(
-        packed_parts(padded_columns(m.T, padded_width(len(m))), parts, axis=0)
+        packed_parts(by_gate(m.T, max(len(m), 1)), parts, axis=0)
         for m, parts in zip(matrices, parts_of(matrices, equation))
     )
     given = [np.zeros_like(s) if d is None else d for d, s in zip(d_finals, states)]

@@ -20,13 +20,6 @@ def flat(array):
     return np.require(array, np.float32, ["C", "W"]).reshape(-1)
 
 
-def padded_columns(matrix, width):
-    """Return a copy with so many columns, the further ones zero."""
-    out = np.zeros((len(matrix), width), np.float32)
-    out[:, : matrix.shape[1]] = matrix
-    return out
-
-
 def by_gate(array, units):
     """Return `(..., gates * units)` with each gate padded, a copy where it must be."""
     *lead, width = array.shape
