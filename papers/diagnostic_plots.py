@@ -1,7 +1,5 @@
 """The papers' figures of gradients and states, and learned time scales."""
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -11,16 +9,10 @@ from papers.presentation import tidy
 COLORS = ["black", *presentation.COLORS]
 
 
-def plot_gradient_norms(norms: Mapping[str, np.ndarray], title: str) -> Figure:
-    """Draw `gradient_norms` over time, after the paper's Figure 2, on a logarithmic scale.
+def plot_gradient_norms(norms, title):
+    """Draw `gradient_norms` over time by label, after the paper's Figure 2.
 
-    Args:
-        norms: dict from a label to an array `(time,)`.
-        title: string.
-
-    Returns:
-        A `matplotlib.figure.Figure`, which `savefig` writes and a notebook shows. Norms of
-        exactly 0 have no logarithm and are left out.
+    Norms of exactly 0 have no logarithm and are left out.
     """
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
@@ -34,12 +26,7 @@ def plot_gradient_norms(norms: Mapping[str, np.ndarray], title: str) -> Figure:
     return figure
 
 
-def plot_memory_map(
-    states: Mapping[str, Mapping[str, np.ndarray]],
-    text: Sequence[str],
-    neurons: int = 3,
-    title: str = "Memory states over the input",
-) -> Figure:
+def plot_memory_map(states, text, neurons=3, title="Memory states over the input"):
     """Draw the memory of layers over time as the MCRM paper's Figure 7.
 
     Each row of the picture is one memory state: c, or h where there is no c; for a nested
@@ -52,11 +39,8 @@ def plot_memory_map(
     Args:
         states: dict from the name of a layer to its `memory_map`.
         text: string of `time` characters, or list of as many, the inputs.
-        neurons: positive integer, how many slow ones and quick ones to pick. Defaults to 3.
+        neurons: positive integer, how many slow ones and quick ones to pick.
         title: string.
-
-    Returns:
-        A `matplotlib.figure.Figure`.
     """
     panels = {}
     for label, maps in states.items():
@@ -87,17 +71,8 @@ def plot_memory_map(
     return figure
 
 
-def plot_time_scales(scales: Mapping[str, Mapping[str, np.ndarray]], title: str) -> Figure:
-    """Draw learned time scales, from the quickest gates and units to the slowest.
-
-    Args:
-        scales: dict from a label to what `time_scales` returned: of several layers, or of one
-            at several times of its training.
-        title: string.
-
-    Returns:
-        A `matplotlib.figure.Figure`.
-    """
+def plot_time_scales(scales, title):
+    """Draw `time_scales` by label, from the quickest gates and units to the slowest."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for i, (label, maps) in enumerate(scales.items()):
@@ -114,31 +89,19 @@ def plot_time_scales(scales: Mapping[str, Mapping[str, np.ndarray]], title: str)
     return figure
 
 
-def memories(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the states that the MCRM paper's Figure 7 shows of a layer.
-
-    Args:
-        maps: what `memory_map` returned.
-
-    Returns:
-        dict of one array, c, or h where there is no c; with an inner c of two, "outer c" and
-        "tanh(inner c)".
-    """
+def memories(maps):
+    """Return the states of a `memory_map` that the MCRM paper's Figure 7 shows, by name."""
     if "inner c" in maps:
         return {"outer c": maps["c"], "tanh(inner c)": np.tanh(maps["inner c"])}
     name = "c" if "c" in maps else "h"
     return {name: maps[name]}
 
 
-def pace(values: np.ndarray) -> np.ndarray:
+def pace(values):
     """Return how quickly each neuron changes: mean absolute step over standard deviation.
 
-    Args:
-        values: array `(time, units)`.
-
-    Returns:
-        Array `(units,)`, near 0 for a slow drift, 2 for a sign that turns at every step, 0 for
-        a neuron that does not move.
+    Of values `(time, units)` it is near 0 for a slow drift, 2 for a sign that turns at every
+    step, 0 for a neuron that does not move.
     """
     change = np.abs(np.diff(values, axis=0)).sum(axis=0) / max(1, len(values) - 1)
     return change / np.maximum(values.std(axis=0), 1e-12)
