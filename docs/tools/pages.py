@@ -29,6 +29,7 @@ def tables():
         "scores": score_tables.all_scores(),
         "mcrm_adding": of_report("mcrm_table1", "Adding", LOSSES),
         "memory20": of_report("sutskever_table5/memory20", "Table 5"),
+        "memory5": of_report("sutskever_table5/memory5", "Table 5"),
         "adding": of_report("sutskever_table5/adding", "Table 5"),
         "multiplication": of_report("sutskever_table5/multiplication", "Table 5"),
         "orthogonal_digits": of_report("orthogonal_digits", "8x8 digits", SCORES),
