@@ -118,8 +118,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     """
     if not has_graph(model) or not model.built:
         raise ValueError(
-            "`model` must be a built Sequential or Functional model, of another class "
-            f"`keras.Model(model.inputs, model.outputs)`. Received: model={model!r}"
+            "`model` must be a built Sequential or Functional model. For one of another class "
+            f"pass `keras.Model(model.inputs, model.outputs)`. Received: model={model!r}"
         )
     names = [x.name for x in model.inputs]
     if unknown := set(constant_inputs) - set(names):

@@ -189,7 +189,7 @@ class Unused(rules.RMSProp):
         (Mean(), "`step_size` of Mean must be kept as it was given"),
         (Elementwise(), r"Elementwise must set `shared = False`.*\(8,\)"),
         (Unused(), "Unused has no velocity, so mu must be 0.*0.5"),
-        (Named(), r"no slot h or c.*\['c'\] of Named"),
+        (Named(), r"must not be named h or c.*\['c'\] of Named"),
     ],
     ids=["changed_by_copies", "elementwise", "unused_mu", "named"],
 )

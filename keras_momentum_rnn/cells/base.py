@@ -102,8 +102,8 @@ class RuleCell:
         self.own_state_count, slots = len(own), self.rule.slots(self.drive_width)
         if {"h", "c"} & slots.keys():
             raise ValueError(
-                "A rule may call no slot h or c, as states are called. Received: the slots "
-                f"{list(slots)} of {type(self.rule).__name__}"
+                "A slot of a rule must not be named h or c: states have these names. Received: "
+                f"the slots {list(slots)} of {type(self.rule).__name__}"
             )
         self.state_size = [*own, *slots.values()]
 

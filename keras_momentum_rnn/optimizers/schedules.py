@@ -23,7 +23,7 @@ def checked_momentum(name: str, momentum: float) -> float:
     value = checked(name, momentum, at_least=0, below=1)
     if value >= 1 - 2**-25:
         raise ValueError(
-            f"`{name}` must be below 1 also as float32 rounds it. Received: {name}={value}"
+            f"`{name}` must be below 1 when rounded to float32. Received: {name}={value}"
         )
     return value
 

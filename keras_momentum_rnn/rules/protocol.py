@@ -49,7 +49,10 @@ class Rule:
     hyperparameters: ClassVar[dict] = {}
 
     def slots(self, width: int) -> dict[str, int]:
-        """Return the slots of a drive of `width` numbers: a dict from names to widths."""
+        """Return the slots of a drive of `width` numbers: a dict from names to widths.
+
+        No slot may be named h or c, as states are.
+        """
         raise NotImplementedError(f"{type(self).__name__} must implement `slots`")
 
     def update(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
