@@ -50,11 +50,17 @@ def locked(path, wait=True):
         wait: bool, whether to wait while another process has the lock. Defaults to `True`.
 
     Raises:
-        BlockingIOError: if another process has the lock, and `wait` is `False`.
+        ValueError: if another process has the lock, and `wait` is `False`.
     """
     with open(path, "a") as file:
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ValueError(
+                    f"Another process works in {Path(path).parent}: wait for it, or choose "
+                    "another directory"
+                ) from error
         yield
 
 

@@ -151,7 +151,7 @@ def test_a_trial_that_kills_its_process_every_time_is_given_up(kills, tmp_path):
 def test_two_searches_in_one_directory_are_refused(tmp_path):
     def another():
         for overwrite in (False, True):
-            with pytest.raises(ValueError, match="Another process runs the search in `direct"):
+            with pytest.raises(ValueError, match="Another process works in"):
                 search(tmp_path, overwrite=overwrite)
 
     results = search(tmp_path, {1: another})

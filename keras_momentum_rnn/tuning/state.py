@@ -49,14 +49,7 @@ def claimed(directory, settings, overwrite):
             search.json is damaged, or another process leads the search.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(locked(directory / "lock", wait=False))
-        except BlockingIOError as error:
-            raise ValueError(
-                "Another process runs the search in `directory`; wait for it, or choose "
-                f"another. Received: directory={str(directory)!r}"
-            ) from error
+    with locked(directory / "lock", wait=False):
         path = directory / "search.json"
         trials = directory / "trials"
         if overwrite and path.exists():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich import print
 
-from keras_momentum_rnn.atomic_files import read_results, write_json
+from keras_momentum_rnn.atomic_files import locked, read_results, write_json
 from papers.command_line import documented_parser, folder, positive, run_example
 from papers.experiments.results_file import surroundings
 from papers.files import differences
@@ -79,27 +79,28 @@ def compare_on(task, contestants, options, command, **more):
     settings = {"task": described(task), "budget": budget}
     around = surroundings()
     new = {"commands": [], **around, "settings": settings, "setups": {}, "runs": []}
-    content = read_results(path, new)
-    there = {name: content.get(name) for name in around}
-    if different := differences({**content["settings"], **there}, {**settings, **around}):
-        raise ValueError(f"{path} has other settings:{''.join(different)}")
-    content["commands"] = list(dict.fromkeys([*content["commands"], command]))
-    done = {(run["layer"], run["seed"]) for run in content["runs"]}
     path.parent.mkdir(parents=True, exist_ok=True)
-    for contestant in contestants:
-        layer, setups = contestant.name, content["setups"]
-        if layer not in setups:
-            search = path.parent / "search" / layer
-            setups[layer] = searched(contestant, task, budget, search)
-            write_json(path, content)
-        for seed in range(options.seeds):
-            if (layer, seed) in done:
-                continue
-            run = trained(contestant, setups[layer], task, budget, seed, **more)
-            content["runs"].append(run)
-            write_json(path, content)
-            told = "diverged" if run["test"] is None else f"{run['test'][task.metric]:.3f}"
-            print(f"{task.name}: {layer}, seed {seed}: {told}, {run['seconds']:.0f} s")
+    with locked(path.parent / "lock", wait=False):
+        content = read_results(path, new)
+        there = {name: content.get(name) for name in around}
+        if different := differences({**content["settings"], **there}, {**settings, **around}):
+            raise ValueError(f"{path} has other settings:{''.join(different)}")
+        content["commands"] = list(dict.fromkeys([*content["commands"], command]))
+        done = {(run["layer"], run["seed"]) for run in content["runs"]}
+        for contestant in contestants:
+            layer, setups = contestant.name, content["setups"]
+            if layer not in setups:
+                search = path.parent / "search" / layer
+                setups[layer] = searched(contestant, task, budget, search)
+                write_json(path, content)
+            for seed in range(options.seeds):
+                if (layer, seed) in done:
+                    continue
+                run = trained(contestant, setups[layer], task, budget, seed, **more)
+                content["runs"].append(run)
+                write_json(path, content)
+                told = "diverged" if run["test"] is None else f"{run['test'][task.metric]:.3f}"
+                print(f"{task.name}: {layer}, seed {seed}: {told}, {run['seconds']:.0f} s")
     return content
 
 

@@ -193,6 +193,8 @@ def test_a_comparison_resumes_where_it_ended(made_set, tmp_path, monkeypatch):
         if not left:
             raise KeyboardInterrupt
         left -= 1
+        with pytest.raises(SystemExit, match="Another process works in"):
+            run.main([*TINY, "--output", str(tmp_path / "parts")])
         return trained(*given)
 
     monkeypatch.setattr(run, "trained", killed)
