@@ -16,14 +16,15 @@ and results.json; papers/experiments makes the report.
 
 import dataclasses
 
+from keras_momentum_rnn import rules
 from papers import tasks
 from papers.command_line import add_task_options, comparison_parser, positive, run_example
 from papers.experiments import Comparison, compare
 from papers.paper_claims import claims_on
-from papers.same_sooner import same_sooner
 
 # The most informative first: the paper's best, then its rivals.
 LAYERS = ("MCRM", "GRU", "LSTM", "NestedLSTM", "SimpleRNN")
+RULE_LAYERS = {"SimpleRNN": "RuleRNN", "GRU": "RuleGRU", "LSTM": "RuleLSTM"}
 OPTIONS = {"variant": "mcrm", "steps": 200}
 DEVIATIONS = (
     "the markers stand at two steps anywhere, as in the code, where the text has them at the "
@@ -84,8 +85,9 @@ def comparison(options, command):
 def setup(name, epochs):
     """Return the `Recipe` of a layer."""
     recipe = tasks.recipe("adding", name, **OPTIONS)
-    layer, rule = same_sooner(name)
+    rule = {"rule": rules.Identity()} if name in RULE_LAYERS else {}
     arguments = {**recipe.arguments, **rule}
+    layer = RULE_LAYERS.get(name, name)
     return dataclasses.replace(recipe, layer_name=layer, arguments=arguments, epochs=epochs)
 
 

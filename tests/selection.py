@@ -163,7 +163,6 @@ test_examples.py  torch
     slow      several_devices
     once      quick_look_resumes
     once      the_notebook_runs
-    once      it_runs[own_rule-1]
     once      it_runs[streaming-2]
     once      which_layer_tries_the_numbers_that_it_names
 test_export.py

@@ -35,7 +35,6 @@ RUNS = [
         ("keras_tuner",),
         "Correct on 360 test images",
     ),
-    ("own_rule", ["--epochs=1"], (), "averaging.keras, loaded again, has decay=0.8"),
     ("streaming", ["--epochs=1", "--sounds=40"], (), "Step by step, the last answer is that"),
     ("characters", ["--updates=2", "--units=8", "--write=3"], (), "bits a character"),
 ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import keras
 import numpy as np
 
+import keras_momentum_rnn as kmr
 from keras_momentum_rnn.layers.registry import available_layers
 from keras_momentum_rnn.tuning import suggest_layer
-from papers.same_sooner import RULE_LAYERS, same_sooner
 
 # A layer with a rule, and the same layer without.
 PAIRS = (
@@ -42,13 +42,12 @@ class Contestant:
 
     def new_layer(self, units, **numbers):
         """Return a new layer of so many units, with the numbers of a search."""
-        # Keras's layers train as layers with the same equations, which take less time.
-        name, rule = same_sooner(self.layer)
-        return available_layers()[name](units, **self.arguments, **numbers, **rule)
+        # Keras's LSTM, GRU and SimpleRNN are this library's, which take less time.
+        return getattr(kmr, self.layer)(units, **self.arguments, **numbers)
 
     def suggested(self, hp, units):
         """Return a new layer with the numbers that a search suggests."""
-        if self.layer in RULE_LAYERS:
+        if self.layer in ("LSTM", "GRU", "SimpleRNN"):
             return self.new_layer(units)
         return suggest_layer(hp, [self.layer], units, **self.arguments)
 

@@ -108,8 +108,8 @@ class WithMemory(Contestant):
             return super().suggested(hp, units)
         leak = hp.Float("leak", 0.0, 0.99, default=0.5)
         # The numbers of the rule have the same names and ranges as without a leak.
-        rule = super().suggested(hp, units).cell.rule
-        numbers = {} if self.layer == "SimpleRNN" else rule.get_config()
+        layer = super().suggested(hp, units)
+        numbers = {} if self.layer == "SimpleRNN" else layer.cell.rule.get_config()
         return self.new_layer(units, leak, **numbers)
 
     def first_trial(self):

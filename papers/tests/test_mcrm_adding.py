@@ -10,7 +10,6 @@ from test_experiments import assert_same_learning, told_epoch
 from keras_momentum_rnn import rules
 from papers import mcrm_adding
 from papers.experiments import comparison, training
-from papers.same_sooner import RULE_LAYERS
 
 
 def test_layers_train_as_the_paper_says(capsys):
@@ -25,9 +24,9 @@ def test_layers_train_as_the_paper_says(capsys):
         assert float(optimizer.learning_rate) == pytest.approx(rate)
         assert optimizer.global_clipnorm == clipnorm
         (layer,) = setup.new_layers()
-        assert type(layer).__name__ == RULE_LAYERS.get(name, name)
+        assert type(layer).__name__ == mcrm_adding.RULE_LAYERS.get(name, name)
         assert layer.units == setup.units
-        if name in RULE_LAYERS:
+        if name in mcrm_adding.RULE_LAYERS:
             assert isinstance(layer.cell.rule, rules.Identity)
     assert -(-len(found.task.train) // 32) == 1563
     with pytest.raises(SystemExit):
