@@ -228,9 +228,13 @@ def test_states_are_named_and_slots_come_last():
     expected.set_weights(model.get_weights())
     for actual, state in zip(states, expected(X)[1:], strict=True):
         assert_close(actual, array(state), 1e-5)
+    keras.config.set_dtype_policy("mixed_bfloat16")  # which the layers do not have
     half = sequential(kmr.AdamLSTM(UNITS, dtype="mixed_float16"))
-    dtypes = [state.dtype for state in initial_states(step_model(half))]
+    half.add(layers.Dense(2, dtype="float32"))
+    step = step_model(half)
+    dtypes = [state.dtype for state in initial_states(step)]
     assert dtypes == ["float16", "float16", "float32", "float32"]
+    assert [y.dtype for y in step.outputs] == ["float32", *dtypes]
 
 
 def test_every_output_is_given_and_named():
