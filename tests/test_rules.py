@@ -183,15 +183,43 @@ class Unused(rules.RMSProp):
     scaling = (0.5, 1.0, 1.0)
 
 
+class Returning(Averaging):
+    """Its `update` returns what `change` makes of the drive and the slot."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def update(self, u, slots):
+        drive, (g,) = super().update(u, slots)
+        return self.change(drive, g)
+
+
 @pytest.mark.parametrize(
     "rule, message",
     [
+        (Returning(lambda drive, g: (drive, g)), r"of Returning must .*, the slots in a "),
+        (Returning(lambda drive, g: (drive, {"g": g})), "the slots in a dict"),
+        (Returning(lambda drive, g: (drive, [g, g])), r"\[\('batch', 8\), \('batch', 8\)\]"),
+        (Returning(lambda drive, g: (drive, [])), r"batch of 2: \[\(2, 8\)\], the slots in a"),
+        (
+            Returning(lambda drive, g: (drive, [g[:, :1]])),
+            r"batch of 2: \[\(2, 8\), \(2, 1\)\]",
+        ),
+        (
+            Returning(lambda drive, g: (drive[:, :1], [g])),
+            r"batch of 2: \[\(2, 1\), \(2, 8\)\]",
+        ),
         (Mean(), "`step_size` of Mean must be kept as it was given"),
         (Elementwise(), r"Elementwise must set `shared = False`.*\(8,\)"),
         (Unused(), "Unused has no velocity, so mu must be 0.*0.5"),
         (Named(), r"must not be named h or c.*\['c'\] of Named"),
     ],
-    ids=["changed_by_copies", "elementwise", "unused_mu", "named"],
+    ids=[
+        *("a_tensor_of_slots", "a_dict_of_slots", "a_surplus_slot", "a_missing_slot"),
+        *("a_narrow_slot", "a_narrow_drive"),
+        *("changed_by_copies", "elementwise", "unused_mu", "named"),
+    ],
 )
 def test_a_rule_that_would_be_mistaken_is_refused(rule, message):
     with pytest.raises(ValueError, match=message):

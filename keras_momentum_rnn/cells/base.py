@@ -135,6 +135,8 @@ class RuleCell:
             return weight
 
         self.rule.build_for(add_weight, self.drive_width, self.gates, self.slot_dtype)
+        if not (self.rule.linear or self.rule.scaled):
+            self._check_update()
         if self.rule.linear and self.rule.shared and not self.rule.counts:
             shapes = [tuple(getattr(n, "shape", ())) for n in self.rule.coefficients(None)]
             if any(math.prod(shape) > 1 for shape in shapes):
@@ -142,6 +144,20 @@ class RuleCell:
                     f"{type(self.rule).__name__} must set `shared = False`: mu and s have "
                     f"the shapes {shapes}"
                 )
+
+    def _check_update(self):
+        """Refuse an `update` that returns other shapes: samples or gates would be mixed."""
+        widths = self.drive_width, *self.rule.slots(self.drive_width).values()
+        u, *slots = (ops.zeros((2, width), self.slot_dtype) for width in widths)
+        drive, slots = self.rule.update(u, slots)
+        new = [drive, *slots] if isinstance(slots, (list, tuple)) else [drive]
+        shapes = [tuple(getattr(x, "shape", ())) for x in new]
+        if shapes != [(2, width) for width in widths]:
+            raise ValueError(
+                f"`update` of {type(self.rule).__name__} must return the drive and a list of "
+                f"the new slots, of the shapes {[('batch', width) for width in widths]}. "
+                f"Received for a batch of 2: {shapes}, the slots in a {type(slots).__name__}"
+            )
 
     def add_weight(self, *args: Any, **kwargs: Any) -> keras.Variable:
         """Add a weight without autocasting: each use casts it to the dtype that it needs."""
