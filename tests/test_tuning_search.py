@@ -13,6 +13,7 @@ pytest.importorskip("keras_tuner", reason="a search needs it")
 
 import keras_tuner
 
+from keras_momentum_rnn import MomentumRNN
 from keras_momentum_rnn.tuning import (
     MomentumHyperModel,
     Results,
@@ -291,6 +292,45 @@ def test_files_hold_every_trial(trained):
         assert float(row["score"]) == given.score and row["epochs"] == str(given.epochs)
     again = load_results(results.directory)
     assert again.rows == results.rows and again.objective == results.objective
+
+
+@keras.saving.register_keras_serializable()
+class OfItsOwn(keras.Model):
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.layer = MomentumRNN(units)
+
+    def call(self, x):
+        return self.layer(x)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.layer.units}
+
+
+@pytest.mark.parametrize(
+    "make", [OfItsOwn, lambda units: keras.Sequential([MomentumRNN(units)])]
+)
+def test_a_model_that_is_built_by_its_data(make, tmp_path, recwarn):
+    """Its weights can be loaded: a trial goes on from them, and the best model is kept."""
+
+    def hypermodel(hp):
+        model = make(hp.Int("units", 2, 4))
+        model.compile("adam", "mse")
+        return model
+
+    data = {"x": images()[0], "y": np.ones((24, 1)), "validation_split": 0.5}
+    options = {"strategy": "hyperband", "epochs": 3, "max_trials": None}
+    results = search(tmp_path, hypermodel=hypermodel, **data, **options)
+    assert {row.status for row in results.rows} == {"COMPLETED"}
+    model = results.best_model()
+    assert int(model.optimizer.iterations) > 0 and len(model.optimizer.variables) > 2
+    assert not [w for w in recwarn if "ariable" in str(w.message)]
+
+
+def test_a_generator_is_data(tmp_path):
+    x, y = images()
+    data = {"x": ((x, y) for _ in range(9)), "steps_per_epoch": 1}
+    assert len(search(tmp_path, **data).rows) == 4
 
 
 def test_the_best_model_loads_and_has_its_score(trained):

@@ -374,7 +374,8 @@ def test_bad_arguments_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"head": 0}, "`head` must be a positive integer"),
+        ({"head": 1}, "`head` must be an integer of at least 2"),
+        ({"head": 0, "task": "regression"}, "`head` must be a positive integer"),
         ({"task": "ranking"}, "`task` must be one of ['classification', 'regression']"),
         ({"sequence": 1}, "`sequence` must be one of [True, False]"),
         ({"depth": [0, 1]}, "`depth` must be a positive integer"),

@@ -20,6 +20,8 @@ from keras_momentum_rnn.atomic_files import read_results, write_json
 ATTEMPTS = 3
 # What a trial's folder says of a trial that did not begin.
 EMPTY = {"attempts": 0, "executions": [], "error": None}
+# What it says of each execution.
+OF_EXECUTION = {"seed", "score", "epochs", "parameters", "seconds"}
 # What libraries write into errors of their own where the disk is at fault.
 DISK = [os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EIO)]
 
@@ -111,9 +113,10 @@ class Executions(keras_tuner.HyperModel):
         inner: `keras_tuner.HyperModel`, or a function of `hp` that returns a model.
         objective: `keras_tuner.Objective`.
         seed: non-negative integer, that of the first execution.
+        x: training data, by whose shapes a model is built that has none.
     """
 
-    def __init__(self, inner, objective, seed):
+    def __init__(self, inner, objective, seed, x=None):
         super().__init__()
         self.make, self.train = inner, super().fit
         if isinstance(inner, keras_tuner.HyperModel):
@@ -127,6 +130,7 @@ class Executions(keras_tuner.HyperModel):
         self.policy = keras.config.dtype_policy()  # keras-tuner resets it before each model
         self.objective = objective
         self.seed = seed
+        self.inputs = inputs_like(x)
         self.folder = None
         self.record = EMPTY
 
@@ -155,6 +159,10 @@ class Executions(keras_tuner.HyperModel):
                 "`hypermodel` must build a compiled keras.Model. "
                 f"Received a hypermodel that builds: {model!r}"
             )
+        if not model.built and self.inputs is not None:
+            # Weights can be loaded into it then: `test_a_model_that_is_built_by_its_data`.
+            with contextlib.suppress(Exception):  # `fit` builds it, or says why it cannot
+                model(self.inputs)
         if model.built and getattr(model, "optimizer", None) is not None:
             # So that a checkpoint's moments find their place:
             # `test_the_best_model_loads_and_has_its_score`.
@@ -181,12 +189,26 @@ class Executions(keras_tuner.HyperModel):
         return result
 
 
+def inputs_like(x):
+    """Return symbolic inputs with the shapes of arrays, None of other data."""
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        return keras.tree.map_structure(
+            lambda array: keras.KerasTensor((None, *array.shape[1:]), array.dtype), x
+        )
+    return None
+
+
 def read_record(folder):
     """Return the record of a trial, an empty one if it is missing or damaged."""
     try:
-        return {**EMPTY, **read_results(folder / "record.json", {})}
-    except ValueError:
+        record = {**EMPTY, **read_results(folder / "record.json", {})}
+        whole = record["attempts"] >= 0 and all(
+            isinstance(execution, dict) and execution.keys() >= OF_EXECUTION
+            for execution in record["executions"]
+        )
+    except (TypeError, ValueError):
         return EMPTY
+    return record if whole else EMPTY
 
 
 def outcome(result, objective):

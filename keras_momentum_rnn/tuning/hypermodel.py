@@ -87,8 +87,10 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         super().__init__(name=name)
         self.input_shape = input_shape
         is_layer = isinstance(head, keras.layers.Layer)
-        self.head = head if is_layer else checked_count("head", head)
         self.task = checked_choice("task", task, list(TASKS))
+        # One unit has a cross-entropy of 0, whatever it learns.
+        at_least = 2 if task == "classification" else 1
+        self.head = head if is_layer else checked_count("head", head, at_least=at_least)
         self.sequence = checked_choice("sequence", sequence, (True, False))
         self.objective = TASKS[self.task][2]
         self.layers = list(LAYERS) if layers is None else layers

@@ -157,7 +157,8 @@ class Results:
         """
         if self.best is None or state.load(self.directory).get("best") != self.best.trial:
             raise ValueError(
-                "best.keras is not of the best trial; repeat the call of `tune` to write it. "
+                "best.keras is not of the best trial; repeat the call of `tune`, which writes "
+                "it or says why it cannot. "
                 f"Received: directory={str(self.directory)!r}"
             )
         return keras.saving.load_model(self.directory / "best.keras")

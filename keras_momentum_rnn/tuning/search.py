@@ -59,7 +59,8 @@ def tune(
     Args:
         hypermodel: `MomentumHyperModel`, any `keras_tuner.HyperModel`, or a function of `hp`
             that returns a compiled model. A `fit` of its own is given `epochs`, too.
-        x: training data, as for `model.fit`.
+        x: training data, as for `model.fit`. All trials take from one generator, which must
+            not end.
         y: the targets, as for `model.fit`.
         directory: path of the search. It must be new, empty, or hold the same search. Compared
             are the arguments, data in arrays, the search space, the numbers of callbacks, the
@@ -118,7 +119,8 @@ def tune(
     if objective is None:
         objective = getattr(hypermodel, "objective", "val_loss")
     oracle = oracles.make(strategy, max_trials, epochs, seed, objective)
-    hp, watched = keras_tuner.HyperParameters(), Executions(hypermodel, oracle.objective, seed)
+    watched = Executions(hypermodel, oracle.objective, seed, x)
+    hp = keras_tuner.HyperParameters()
     check_objective(watched, fit)
     watched.declare_hyperparameters(hp)
     model = watched.build(hp)
@@ -206,8 +208,8 @@ def finish(tuner, stored):
         model = tuner.load_model(tuner.oracle.get_trial(results.best.trial))
     except Exception as error:  # a damaged file raises what it likes
         folder = tuner.get_trial_dir(results.best.trial)
-        text = f"{folder} has no complete weights, so best.keras was not updated"
-        warnings.warn(f"{text}. {one_line(error)}", stacklevel=3)
+        text = f"The weights in {folder} could not be loaded, so best.keras was not updated"
+        warnings.warn(f"{text}: {one_line(error)}", stacklevel=3)
         return results
     with replaced(results.directory / "best.keras") as new:
         model.save(new)

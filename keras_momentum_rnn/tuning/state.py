@@ -96,7 +96,7 @@ def load(directory):
         stored = read_results(directory / "search.json", {})
     except ValueError as error:
         raise ValueError(f"{error}; or {ADVICE}") from error
-    if "settings" not in stored:
+    if not {"id", "settings", "oracle", "trials"} <= stored.keys():
         raise ValueError(
             "`directory` must hold the search.json of a search, for a worker its chief's; or "
             f"{ADVICE} Received: directory={str(directory)!r}"
@@ -183,7 +183,9 @@ def described(value):
 
 
 def name_of(value):
-    named = value if hasattr(value, "__qualname__") else type(value)
+    # A generator has the first alone.
+    is_named = hasattr(value, "__qualname__") and hasattr(value, "__module__")
+    named = value if is_named else type(value)
     return f"{named.__module__}.{named.__qualname__}"
 
 
