@@ -244,8 +244,8 @@ class RuleLayer(keras.layers.RNN):
 
     def _prepared(self, x, initial_state, mask, training):
         """Return the checked `Sequence` of a call, and whether it was given slots."""
-        if not ops.is_tensor(x):  # `call` and `stateless_call` may get an array
-            x = ops.convert_to_tensor(x)
+        if not ops.is_tensor(x) or hasattr(x, "assign"):
+            x = ops.copy(x)  # `call` may get an array, or a variable of TensorFlow
         self._check_length(x)
         mask = self._checked_mask(mask, x)
         states, slots_given = self._first_states(initial_state, x)

@@ -329,6 +329,7 @@ def test_inputs_of_inference_mode_train_a_layer(ours, theirs):
 @each_class
 def test_function_transforms_and_compilers_of_torch(ours, theirs):
     import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
 
     layers = pair(ours, theirs)
     x = torch.tensor(normal(np.random.default_rng(1), 2, *SHAPE))
@@ -348,6 +349,29 @@ def test_function_transforms_and_compilers_of_torch(ours, theirs):
     for actual, mask in zip(torch.func.vmap(lambda m: layers[0](x[0], mask=m))(masks), masks):
         assert_close(array(actual), array(layers[1](x[0], mask=mask)), 1e-6)
     assert layers[0].plan(transformed=True).path == "keras"
+    for mode in ("real", "symbolic"):  # not with the result of a kernel as a constant
+        options = {"tracing_mode": mode, "_allow_non_fake_inputs": True}
+        with torch.no_grad():
+            traced = make_fx(layers[0], **options)(x[0])
+            assert_close(array(traced(x[1])), array(layers[1](x[1])), 1e-6)
     layers = pair(ours, theirs)  # never called before
     compiled = torch.compile(layers[0], backend="eager", fullgraph=True)
     assert_close(array(compiled(x[0])), array(layers[1](x[0])), 1e-6)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="variables of TensorFlow")
+def test_an_input_may_be_a_variable_and_has_a_gradient():
+    import tensorflow as tf
+
+    x = normal(np.random.default_rng(1), *SHAPE)
+    variable = tf.Variable(x)
+    dropping = kmr.LSTM(UNITS, dropout=1e-9, recurrent_dropout=1e-9)
+    for layer in (kmr.MomentumLSTM(UNITS, use_cudnn=False), dropping):
+        outputs, gradients = [], []
+        for given in (tf.constant(x), variable):
+            with tf.GradientTape() as tape:
+                tape.watch(given)
+                outputs.append(layer(given, training=True))
+            gradients.append(tape.gradient(outputs[-1], given))
+        assert_close(*map(array, outputs), 1e-6)
+        assert_close(*map(array, gradients), 1e-6)

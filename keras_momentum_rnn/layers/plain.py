@@ -135,8 +135,8 @@ class PlainLayer:
         Returns:
             The last output, the outputs `(batch, time, units)`, and the final states, a list.
         """
-        if not ops.is_tensor(sequences):  # `call` and `stateless_call` may get an array
-            sequences = ops.convert_to_tensor(sequences)
+        if not ops.is_tensor(sequences) or hasattr(sequences, "assign"):
+            sequences = ops.copy(sequences)  # it may be an array, or a variable of TensorFlow
         states = list(initial_state) if is_nested(initial_state) else [initial_state]
         if self.stateful:
             # PyTorch's `assign` writes into the tensor that the backward pass needs.
@@ -211,7 +211,7 @@ class PlainLayer:
             "training": sequence.training,
             "transformed": transform_is_active(tensors, cell),
             "exported": traced_for_export(x, sequence.training),
-            "features": x.shape[-1],
+            "features": cell.kernel.shape[0],
         }
         plan = self._plan(cell, **call)
         if plan.path == "native" and not runtime.is_ready(cell.recurrence_name):

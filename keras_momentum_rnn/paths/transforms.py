@@ -7,7 +7,7 @@ import keras
 
 
 def transform_is_active(tensors, cell):
-    """Return whether `torch.func` (grad, vmap, ...) or forward-mode autograd acts on a call.
+    """Return whether `torch.func`, forward-mode autograd or `make_fx` acts on a call.
 
     Fused kernels and gradients by hand have no rules for them. JAX and TensorFlow need none:
     their loops are made of operations which every transform knows.
@@ -22,6 +22,10 @@ def transform_is_active(tensors, cell):
 
     if torch.compiler.is_compiling():
         return False
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    if get_proxy_mode() is not None:  # `make_fx` would take a kernel's result for a constant
+        return True
     weights = (weight.value for weight in cell.weights)
     wrapped = any(map(is_wrapped, itertools.chain(tensors, weights)))
     # `vmap` wraps only what it maps: x and weights may be plain, and the dropout mapped.
