@@ -18,7 +18,7 @@ def changes_the_drive(cell):
     if rule.learns or not (constant or type(rule).__module__.startswith(rules.__name__)):
         return True
     steps = np.random.default_rng(0).normal(size=(5, 1, width)).astype("float32")
-    slots = [ops.zeros((1, size)) for size in rule.slots(width).values()]
+    slots = [ops.zeros((1, size), "float32") for size in rule.slots(width).values()]
     for u in map(ops.convert_to_tensor, steps):
         drive, slots = rule.update(u, slots)
         if float(ops.max(ops.abs(drive - u))) > 1e-6:

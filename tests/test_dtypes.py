@@ -22,6 +22,7 @@ from harness import (
 from keras import ops
 
 import keras_momentum_rnn as kmr
+from keras_momentum_rnn.paths.filtered import filtered
 
 POLICIES = ["float32", "mixed_bfloat16", "mixed_float16"]
 if BACKEND != "jax":  # JAX computes in float64 only where a flag says so
@@ -227,3 +228,19 @@ def test_in_both_directions_the_values_of_slots_are_exact():
     actual = [keras.backend.standardize_dtype(x.dtype) for x in both(np.zeros((2, 5, 3)))]
     of_one = ["float16", "float16", "float32", "float32"]  # h, c, v, m
     assert actual == ["float16", *of_one, *of_one]
+
+
+def test_where_keras_itself_is_set_to_half_precision(request):
+    """There `keras.ops` makes float16 and int16 of what has no dtype."""
+    x = ops.convert_to_tensor(normal(np.random.default_rng(0), 1, 2**15 + 100, 1))
+    found = []
+    for dtype in ("float32", "float16"):
+        keras.config.set_floatx(dtype)
+        request.addfinalizer(lambda: keras.config.set_floatx("float32"))
+        found.append(array(filtered(kmr.rules.NAG().coefficients, x)))
+    assert_close(*found, 1e-6)
+    layer = kmr.NAGLSTM(4, dtype="float32")
+    model = keras.Sequential([keras.Input((None, 3)), layer])
+    assert model.predict(np.zeros((2, 5, 3)), verbose=0).shape == (2, 4)
+    with pytest.warns(UserWarning, match="computes another function"):
+        kmr.convert.to_keras(layer)

@@ -161,7 +161,9 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     lanes, wide = (1, batch * width) if start is None else (batch, width)
     x = ops.reshape(ops.swapaxes(in_chunks(x), 0, 1), (chunks, length, lanes, wide))
     x = ops.swapaxes(x, 1, 2)
-    t = ops.reshape(ops.cast(ops.arange(chunks * length), x.dtype), (chunks, 1, length))
+    # With `set_floatx("float16")` Keras counts in int16, which ends at 32767.
+    steps = ops.arange(chunks * length, dtype="int32")
+    t = ops.reshape(ops.cast(steps, x.dtype), (chunks, 1, length))
     if constant:
         t = t[:1]
     inner, carry = chunk_coefficients(coefficients, t if start is None else start + t)
@@ -253,7 +255,7 @@ def chunk_coefficients(coefficients, t):
     """
     mu, s = coefficients(t)
     mu, s = ops.ones_like(t) * mu, ops.ones_like(t) * s
-    steps = ops.arange(t.shape[-1])
+    steps = ops.arange(t.shape[-1], dtype="int32")
     i, j = ops.expand_dims(steps, 1), ops.expand_dims(steps, 0)
     column = ops.expand_dims(mu, -1)
     factors = ops.where(i > j, column, ops.ones_like(column))
