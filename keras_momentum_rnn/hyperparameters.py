@@ -7,8 +7,8 @@ from keras_momentum_rnn.checks import checked, checked_choice, checked_count
 
 # Of the numbers other than 0, a float32 holds those between these at full precision.
 FLOAT32_SMALLEST, FLOAT32_LARGEST = 2.0**-126, 2.0**128 - 2.0**104
-# A counter in float32 is exact up to here.
-LARGEST_COUNT = 2**24
+# A counter in float32 is exact up to twice this: a call may add as many steps.
+LARGEST_COUNT = 2**23
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def test_messages_name_the_layer_and_the_shapes_of_its_user(case):
         (kmr.MomentumLSTM, {"step_size": 1e200}),
         (kmr.RMSPropGRU, {"step_size": 10**400}),
         (kmr.MomentumRNN, {"momentum": 1e-60}),
-        (kmr.SRLSTM, {"restart_period": 10**30}),
+        (kmr.SRLSTM, {"restart_period": 2**23 + 1}),
     ],
     ids=str,
 )

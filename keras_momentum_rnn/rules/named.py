@@ -112,7 +112,7 @@ class ScheduledRestart(LinearRule):
     A masked step does not count.
 
     Args:
-        restart_period: positive integer up to 2^24, the steps from one restart to the next.
+        restart_period: positive integer up to 2^23, the steps from one restart to the next.
             With 1 the momentum is always 0. Defaults to 40.
         step_size: float above 0. Defaults to 0.9.
 
