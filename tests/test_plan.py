@@ -273,7 +273,7 @@ def test_every_call_has_one_plan_that_serves_it(call):
     elif call.use_cudnn is False or call.unroll:
         assert plan.path == "step"
     elif plan.path != "step":
-        assert [kernel.refusal(call) for kernel in takers] == [None]
+        assert [kernel.refusal(call) for kernel in takers].count(None) == 1
     in_steps = plan.path in ("filter", "step") or (
         plan.path == "graph_loop" and call.exported == "served graph"
     )
