@@ -149,7 +149,7 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     # Files and `output_names` take the name of the layer that an output comes from.
     outputs = {f"output_{name}": y for name, y in zip(_output_names(model), outputs)}
     outputs |= {f"new_{x.name}": new for x, new in zip(graph.states, graph.new_states)}
-    # Under a dtype policy the layer would round them.
+    # A layer of the process's dtype policy might round them.
     named = [keras.layers.Identity(name=name, dtype=y.dtype)(y) for name, y in outputs.items()]
     return keras.Model([*steps, *graph.states], named, name=f"{model.name}_step")
 

@@ -20,7 +20,7 @@ from keras_momentum_rnn.atomic_files import read_results, write_json
 ATTEMPTS = 3
 # What a trial's folder says of a trial that did not begin.
 EMPTY = {"attempts": 0, "executions": [], "error": None}
-# What it says of each execution.
+# What the record has of each execution.
 OF_EXECUTION = {"seed", "score", "epochs", "parameters", "seconds"}
 # What libraries write into errors of their own where the disk is at fault.
 DISK = [os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EIO)]
@@ -113,7 +113,7 @@ class Executions(keras_tuner.HyperModel):
         inner: `keras_tuner.HyperModel`, or a function of `hp` that returns a model.
         objective: `keras_tuner.Objective`.
         seed: non-negative integer, that of the first execution.
-        x: training data, by whose shapes a model is built that has none.
+        x: training data. Its shapes build a model that has no `keras.Input`.
     """
 
     def __init__(self, inner, objective, seed, x=None):

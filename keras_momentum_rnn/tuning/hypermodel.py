@@ -88,7 +88,7 @@ class MomentumHyperModel(keras_tuner.HyperModel):
         self.input_shape = input_shape
         is_layer = isinstance(head, keras.layers.Layer)
         self.task = checked_choice("task", task, list(TASKS))
-        # One unit has a cross-entropy of 0, whatever it learns.
+        # The cross-entropy of one logit is always 0.
         at_least = 2 if task == "classification" else 1
         self.head = head if is_layer else checked_count("head", head, at_least=at_least)
         self.sequence = checked_choice("sequence", sequence, (True, False))

@@ -183,7 +183,7 @@ def described(value):
 
 
 def name_of(value):
-    # A generator has the first alone.
+    # A generator has a `__qualname__`, but no `__module__`.
     is_named = hasattr(value, "__qualname__") and hasattr(value, "__module__")
     named = value if is_named else type(value)
     return f"{named.__module__}.{named.__qualname__}"
