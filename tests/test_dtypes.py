@@ -234,9 +234,9 @@ def test_where_keras_itself_is_set_to_half_precision(request):
     """There `keras.ops` makes float16 and int16 of what has no dtype."""
     x = ops.convert_to_tensor(normal(np.random.default_rng(0), 1, 2**15 + 100, 1))
     found = []
+    request.addfinalizer(lambda: keras.config.set_floatx("float32"))
     for dtype in ("float32", "float16"):
         keras.config.set_floatx(dtype)
-        request.addfinalizer(lambda: keras.config.set_floatx("float32"))
         found.append(array(filtered(kmr.rules.NAG().coefficients, x)))
     assert_close(*found, 1e-6)
     layer = kmr.NAGLSTM(4, dtype="float32")

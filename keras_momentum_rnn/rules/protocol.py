@@ -63,7 +63,8 @@ class Rule:
             slots: list of tensors `(batch, slot size)`, zero at the start of a sequence.
 
         Returns:
-            The drive, `(batch, width)`, and the list of the new slots.
+            The drive, `(batch, width)`, and the list of the new slots, each of the shape of
+            the old. A layer refuses other shapes with a `ValueError` when it is built.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `update`")
 

@@ -132,7 +132,7 @@ def learning_rate(runs):
 
 
 def least_wrong(found, metric, constant):
-    """Return which momentum has the least mean error, as text.
+    """Return which momentum has the least mean error, or of one its error, as text.
 
     Args:
         found: dict from layer and column to runs.
@@ -145,7 +145,8 @@ def least_wrong(found, metric, constant):
     least = means[layer, column]
     if least > constant * (1 - OFF_CHANCE):
         return "No momentum is better than a constant output"
-    return f"{layer} with momentum {column} has the least error, {number(least)}"
+    told = "has the least error," if len(means) > 1 else "has an error of"
+    return f"{layer} with momentum {column} {told} {number(least)}"
 
 
 def errors_figure(settings, found, columns, paper):

@@ -162,6 +162,9 @@ def test_table_5_stands_beside_the_papers():
         ["SimpleRNN, paper", "8", "5.37", "0.0144", "0.053", "-"],
     ]
     (axes,) = figures["table5.png"].axes
+    assert "0.995M has the least error, 1.25" in figures["table5.png"].get_suptitle()
+    _, alone = table5({"runs": runs[:1], "settings": settings})
+    assert "0.995M has an error of 1.25" in alone["table5.png"].get_suptitle()
     drawn = [tuple(point) for line in axes.lines for point in line.get_xydata()]
     assert {(0, 7.5), (0, 6.5), (2, 1.25), (3, 3.5), (1, 0.0144)} <= {*drawn}
 
