@@ -376,3 +376,9 @@ def test_a_fraction_of_a_sum_is_refused():
 def test_nothing_to_train_is_refused():
     with pytest.raises(ValueError, match="needs weights to train"):
         net(keras.layers.Rescaling(2.0)).compile(HessianFree(), "mse")
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="XLA compiles it")
+def test_compiling_on_pytorch_is_refused():
+    with pytest.raises(ValueError, match="Received: jit_compile=True"):
+        net(keras.layers.Dense(1)).compile(HessianFree(), "mse", jit_compile=True)

@@ -95,7 +95,8 @@ class HessianFreeModel(keras.Model):
         Raises:
             ValueError: if it is not a `HessianFree`, or was built for other variables; if a
                 layer computes in half precision or is `stateful`; if nothing is trainable; if
-                a loss sums over the batch and `curvature_fraction` is below 1.
+                a loss sums over the batch and `curvature_fraction` is below 1; on PyTorch, if
+                `jit_compile` is True.
         """
         optimizer = keras.optimizers.get(optimizer)
         if not isinstance(optimizer, HessianFree):
@@ -130,6 +131,11 @@ class HessianFreeModel(keras.Model):
             )
         if not self.trainable_variables:
             raise ValueError("A HessianFreeModel needs weights to train. Received: none")
+        if options.get("jit_compile") is True and keras.config.backend() == "torch":
+            raise ValueError(
+                "On PyTorch a HessianFreeModel cannot be compiled: `torch.compile` does not "
+                "follow its products with the curvature. Received: jit_compile=True"
+            )
         super().compile(optimizer, loss, *arguments, **options)
         optimizer.build(self.trainable_variables)
 
