@@ -23,8 +23,6 @@ ALSO_TAKEN = (
     *("name", "dtype", "trainable", "autocast", "activity_regularizer"),
     *("input_shape", "input_dim", "zero_output_for_mask"),
 )
-# Arguments that a user may expect of every layer, and the layers that have them.
-OF_OTHER_LAYERS = {"scale_free": "AdamLSTM and RMSPropLSTM"}
 UNITS = inspect.Parameter("units", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 REST = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
 
@@ -149,19 +147,9 @@ def refuse_unknown(owner, cell_class, kwargs):
         if name not in (*names, *ALSO_TAKEN):
             nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
             hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
-            refuse_of_others(owner, {name: value})
             raise ValueError(
                 f"{owner.__name__} has no argument `{name}`.{hint} Received: {name}={value!r}"
             )
-
-
-def refuse_of_others(owner, kwargs):
-    """Raise a `ValueError` for an argument that other layers have, and name them."""
-    for name in OF_OTHER_LAYERS.keys() & kwargs:
-        raise ValueError(
-            f"{owner.__name__} has no argument `{name}`. {OF_OTHER_LAYERS[name]} have it. "
-            f"Received: {name}={kwargs[name]!r}"
-        )
 
 
 def keywords_of(owner):

@@ -1,8 +1,10 @@
-"""Complete docstrings of named layers, from those of their rule and of their family."""
+"""Register layers with docstrings that are completed from their rule and their family."""
 
 import inspect
 import textwrap
 from dataclasses import dataclass, field
+
+from keras_momentum_rnn.rules import register
 
 HEADINGS = ("Args", "Slots", "Raises", "Reference")
 TEMPLATE = """\
@@ -82,9 +84,9 @@ def read(docstring):
 
 
 def called_as_keras(cls):
-    """Put what the families share in place of `{calls}` in a docstring, a decorator."""
+    """Register a family, and put what all share in place of `{calls}`, a decorator."""
     if cls.__doc__ is None:  # as `python -OO` leaves it
-        return cls
+        return register(cls)
     is_lstm, is_orthogonal = cls.family == "LSTM", cls.family == "DTRIV"
     calls = CALLS.format(
         keras_layer=cls.keras_layer.__name__,
@@ -94,17 +96,17 @@ def called_as_keras(cls):
         names="h, c" if is_lstm else "h",
     )
     cls.__doc__ = inspect.cleandoc(cls.__doc__).replace("{calls}", calls.strip())
-    return cls
+    return register(cls)
 
 
 def documented(cls):
-    """Complete the docstring of a named layer, a decorator.
+    """Register a named layer and complete its docstring, a decorator.
 
     A class says in a line what it is. If need be, it adds notes, `Args:` that neither its rule
     nor its family has, and a `Reference:` in place of that of the rule.
     """
     if cls.__doc__ is None:  # as `python -OO` leaves it
-        return cls
+        return register(cls)
     family = next(base for base in cls.__mro__ if base.needs_rule)
     own, rule, shared = (read(c.__doc__) for c in (cls, cls.rule_class, family))
     of_family = [a for a in arguments(shared) if not a.startswith(("    units:", "    rule:"))]
@@ -122,7 +124,7 @@ def documented(cls):
     )
     # Without notes there is an empty paragraph.
     cls.__doc__ = text.replace("\n\n\n\n", "\n\n")
-    return cls
+    return register(cls)
 
 
 def arguments(docstring):

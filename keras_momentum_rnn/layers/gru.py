@@ -5,12 +5,10 @@ import keras
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
-from keras_momentum_rnn.rules import register
 
 __all__ = ["RuleGRU", "MomentumGRU", "NAGGRU", "SRGRU", "AdamGRU", "RMSPropGRU"]
 
 
-@register
 @called_as_keras
 class RuleGRU(RuleLayer):
     """GRU with any momentum rule on its input drive.
@@ -50,7 +48,6 @@ class RuleGRU(RuleLayer):
     needs_rule = True
 
 
-@register
 @documented
 class MomentumGRU(RuleGRU):
     """GRU whose input drive is a heavy-ball velocity."""
@@ -58,7 +55,6 @@ class MomentumGRU(RuleGRU):
     cell_class = cells.MomentumGRUCell
 
 
-@register
 @documented
 class NAGGRU(RuleGRU):
     """GRU whose input drive follows Nesterov's momentum schedule."""
@@ -66,7 +62,6 @@ class NAGGRU(RuleGRU):
     cell_class = cells.NAGGRUCell
 
 
-@register
 @documented
 class SRGRU(RuleGRU):
     """GRU whose input drive follows Nesterov's schedule with restarts."""
@@ -74,7 +69,6 @@ class SRGRU(RuleGRU):
     cell_class = cells.SRGRUCell
 
 
-@register
 @documented
 class AdamGRU(RuleGRU):
     """GRU whose input drive is accelerated as by Adam."""
@@ -82,7 +76,6 @@ class AdamGRU(RuleGRU):
     cell_class = cells.AdamGRUCell
 
 
-@register
 @documented
 class RMSPropGRU(RuleGRU):
     """GRU whose input drive is scaled as by RMSProp."""

@@ -10,12 +10,10 @@ from keras_momentum_rnn.cells.base import RuleCell
 from keras_momentum_rnn.checks import checked_choice
 from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
-from keras_momentum_rnn.rules import register
 
 __all__ = ["RuleLSTM", "MomentumLSTM", "NAGLSTM", "SRLSTM", "AdamLSTM", "RMSPropLSTM"]
 
 
-@register
 @called_as_keras
 class RuleLSTM(RuleLayer):
     """LSTM with any momentum rule on its input drive.
@@ -57,7 +55,6 @@ class RuleLSTM(RuleLayer):
     needs_rule = True
 
 
-@register
 @documented
 class MomentumLSTM(RuleLSTM):
     """LSTM whose input drive is a heavy-ball velocity.
@@ -71,7 +68,6 @@ class MomentumLSTM(RuleLSTM):
     cell_class = cells.MomentumLSTMCell
 
 
-@register
 @documented
 class NAGLSTM(RuleLSTM):
     """LSTM whose input drive follows Nesterov's momentum schedule.
@@ -83,7 +79,6 @@ class NAGLSTM(RuleLSTM):
     cell_class = cells.NAGLSTMCell
 
 
-@register
 @documented
 class SRLSTM(RuleLSTM):
     """LSTM with Nesterov's momentum schedule, restarted every `restart_period` steps.
@@ -143,7 +138,6 @@ class ScaleFreeLSTM(RuleLSTM):
         return {**super().get_config(), "scale_free": self.scale_free}
 
 
-@register
 @documented
 class AdamLSTM(ScaleFreeLSTM):
     """LSTM whose input drive is accelerated as by Adam.
@@ -157,7 +151,6 @@ class AdamLSTM(ScaleFreeLSTM):
     cell_class = cells.AdamLSTMCell
 
 
-@register
 @documented
 class RMSPropLSTM(ScaleFreeLSTM):
     """LSTM whose input drive is scaled as by RMSProp: `AdamLSTM` at momentum 0.

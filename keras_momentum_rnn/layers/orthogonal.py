@@ -22,7 +22,6 @@ __all__ = [
 ]
 
 
-@register
 @called_as_keras
 class RuleDTRIV(RuleLayer):
     """Orthogonal layer with any momentum rule on its input drive.
@@ -152,7 +151,6 @@ class DTRIV(RuleDTRIV):
     cell_class = cells.DTRIVCell
 
 
-@register
 @documented
 class MomentumDTRIV(RuleDTRIV):
     """Orthogonal layer whose input drive is a heavy-ball velocity."""
@@ -160,7 +158,6 @@ class MomentumDTRIV(RuleDTRIV):
     cell_class = cells.MomentumDTRIVCell
 
 
-@register
 @documented
 class NAGDTRIV(RuleDTRIV):
     """Orthogonal layer whose input drive follows Nesterov's momentum schedule."""
@@ -168,7 +165,6 @@ class NAGDTRIV(RuleDTRIV):
     cell_class = cells.NAGDTRIVCell
 
 
-@register
 @documented
 class SRDTRIV(RuleDTRIV):
     """Orthogonal layer whose input drive follows Nesterov's schedule with restarts.
@@ -179,7 +175,6 @@ class SRDTRIV(RuleDTRIV):
     cell_class = cells.SRDTRIVCell
 
 
-@register
 @documented
 class AdamDTRIV(RuleDTRIV):
     """Orthogonal layer whose input drive is accelerated as by Adam."""
@@ -187,7 +182,6 @@ class AdamDTRIV(RuleDTRIV):
     cell_class = cells.AdamDTRIVCell
 
 
-@register
 @documented
 class RMSPropDTRIV(RuleDTRIV):
     """Orthogonal layer whose input drive is scaled as by RMSProp."""

@@ -8,7 +8,6 @@ from keras import ops
 from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
-from keras_momentum_rnn.arguments import refuse_of_others
 from keras_momentum_rnn.cells.plain import PlainCell, PlainGRUCell, PlainLSTMCell, PlainRNNCell
 from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
@@ -228,19 +227,8 @@ class PlainLayer:
         return dataclasses.replace(sequence, x=x, mask=mask)
 
 
-class OtherLayersArguments(keras.layers.RNN):
-    """Names the layers that have an argument which the Keras layer lacks.
-
-    It follows the Keras layer among the bases, which passes on what it does not know.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        refuse_of_others(type(self), kwargs)
-        super().__init__(*args, **kwargs)
-
-
 @register
-class LSTM(PlainLayer, keras.layers.LSTM, OtherLayersArguments):
+class LSTM(PlainLayer, keras.layers.LSTM):
     """`keras.layers.LSTM`, faster where this library has a faster path.
 
     ```
@@ -278,7 +266,7 @@ class LSTM(PlainLayer, keras.layers.LSTM, OtherLayersArguments):
 
 
 @register
-class GRU(PlainLayer, keras.layers.GRU, OtherLayersArguments):
+class GRU(PlainLayer, keras.layers.GRU):
     """`keras.layers.GRU`, faster where this library has a faster path.
 
     ```
@@ -307,7 +295,7 @@ class GRU(PlainLayer, keras.layers.GRU, OtherLayersArguments):
 
 
 @register
-class SimpleRNN(PlainLayer, keras.layers.SimpleRNN, OtherLayersArguments):
+class SimpleRNN(PlainLayer, keras.layers.SimpleRNN):
     """`keras.layers.SimpleRNN`, faster where this library has a faster path.
 
     ```

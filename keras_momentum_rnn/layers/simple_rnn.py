@@ -5,12 +5,10 @@ import keras
 from keras_momentum_rnn import cells
 from keras_momentum_rnn.layers.docstrings import called_as_keras, documented
 from keras_momentum_rnn.recurrent import RuleLayer
-from keras_momentum_rnn.rules import register
 
 __all__ = ["RuleRNN", "MomentumRNN", "NAGRNN", "SRRNN", "AdamRNN", "RMSPropRNN"]
 
 
-@register
 @called_as_keras
 class RuleRNN(RuleLayer):
     """Elman layer (`SimpleRNN`) with any momentum rule on its input drive.
@@ -56,7 +54,6 @@ class RuleRNN(RuleLayer):
     needs_rule = True
 
 
-@register
 @documented
 class MomentumRNN(RuleRNN):
     """Elman layer whose input drive is a heavy-ball velocity."""
@@ -64,7 +61,6 @@ class MomentumRNN(RuleRNN):
     cell_class = cells.MomentumRNNCell
 
 
-@register
 @documented
 class NAGRNN(RuleRNN):
     """Elman layer whose input drive follows Nesterov's momentum schedule."""
@@ -72,7 +68,6 @@ class NAGRNN(RuleRNN):
     cell_class = cells.NAGRNNCell
 
 
-@register
 @documented
 class SRRNN(RuleRNN):
     """Elman layer whose input drive follows Nesterov's schedule with restarts."""
@@ -80,7 +75,6 @@ class SRRNN(RuleRNN):
     cell_class = cells.SRRNNCell
 
 
-@register
 @documented
 class AdamRNN(RuleRNN):
     """Elman layer whose input drive is accelerated as by Adam."""
@@ -88,7 +82,6 @@ class AdamRNN(RuleRNN):
     cell_class = cells.AdamRNNCell
 
 
-@register
 @documented
 class RMSPropRNN(RuleRNN):
     """Elman layer whose input drive is scaled as by RMSProp."""
