@@ -350,8 +350,6 @@ def test_a_second_derivative_of_a_jax_trace_that_has_ended(name, mask):
     ],
 )
 def test_torch_compiles_a_graph_without_breaks(name, mask, drops, monkeypatch):
-    import torch
-
     from keras_momentum_rnn.paths.native import kernel
 
     layer = pair_of(name, (3, 9, 5), dropout=drops, recurrent_dropout=drops)[0]

@@ -36,10 +36,6 @@ class Contestant:
     layer: str
     arguments: dict = field(default_factory=dict)
 
-    @property
-    def name(self):
-        return self.layer
-
     def new_layer(self, units, **numbers):
         """Return a new layer of so many units, with the numbers of a search."""
         # Keras's LSTM, GRU and SimpleRNN are this library's, which take less time.
@@ -65,10 +61,7 @@ class Contestant:
 
     def model(self, task, layer, learning_rate):
         """Return the task's compiled model of a layer."""
-        return self.compiled(task, task.model(layer), learning_rate)
-
-    @staticmethod
-    def compiled(task, model, learning_rate):
+        model = task.model(layer)
         task.compile(model, keras.optimizers.Adam(learning_rate, global_clipnorm=CLIPNORM))
         model.optimizer.build(model.trainable_variables)
         return model

@@ -31,12 +31,12 @@ def load(name, recordings=None):
     """Return a set as a `Task`, standardised by its training samples.
 
     Args:
-        name: one of `SETS` or `FIRST_SETS`.
+        name: one of `SETS`.
         recordings: folder of `{digit}_{speaker}_{take}.wav`, for `"Speakers"`.
     """
     if name == "Speakers" and recordings is None:
         raise ValueError("Speakers needs the folder of recordings")
-    parts = speakers(recordings) if name == "Speakers" else {**SETS, **FIRST_SETS}[name]()
+    parts = speakers(recordings) if name == "Speakers" else SETS[name]()
     x, y = ({part: parts[part][i] for part in PARTS} for i in range(2))
     classes = None
     if y["train"].dtype.kind == "f":
@@ -245,10 +245,4 @@ SETS = {
     "OSULeaf": lambda: archived("aeon", "OSULeaf"),
     "ACSF1": lambda: archived("aeon", "ACSF1"),
     "PLAID": lambda: archived("sktime", "PLAID"),
-}
-# Of the first study, those on which MomentumRNN leads SimpleRNN by most; why.py asks why.
-FIRST_SETS = {
-    "BasicMotions": lambda: archived("aeon", "BasicMotions"),
-    "GunPoint": lambda: archived("aeon", "GunPoint"),
-    "PickupGestureWiimoteZ": lambda: archived("aeon", "PickupGestureWiimoteZ"),
 }

@@ -64,7 +64,7 @@ def study(options, command):
         compare_on(load(name, options.recordings), contestants, options, command)
 
 
-def compare_on(task, contestants, options, command, **more):
+def compare_on(task, contestants, options, command):
     """Train contestants on a set, and return what its results.json holds.
 
     Args:
@@ -72,7 +72,6 @@ def compare_on(task, contestants, options, command, **more):
         contestants: list of `Contestant`.
         options: with the budget and the output directory.
         command: str, the command line.
-        **more: further arguments of `trained`.
     """
     path = options.output / task.name / "results.json"
     budget = budget_of(task, options)
@@ -88,7 +87,7 @@ def compare_on(task, contestants, options, command, **more):
         content["commands"] = list(dict.fromkeys([*content["commands"], command]))
         done = {(run["layer"], run["seed"]) for run in content["runs"]}
         for contestant in contestants:
-            layer, setups = contestant.name, content["setups"]
+            layer, setups = contestant.layer, content["setups"]
             if layer not in setups:
                 search = path.parent / "search" / layer
                 setups[layer] = searched(contestant, task, budget, search)
@@ -96,7 +95,7 @@ def compare_on(task, contestants, options, command, **more):
             for seed in range(options.seeds):
                 if (layer, seed) in done:
                     continue
-                run = trained(contestant, setups[layer], task, budget, seed, **more)
+                run = trained(contestant, setups[layer], task, budget, seed)
                 content["runs"].append(run)
                 write_json(path, content)
                 told = "diverged" if run["test"] is None else f"{run['test'][task.metric]:.3f}"

@@ -124,7 +124,7 @@ def trained(contestant, setup, task, budget, seed, measure=lambda model, task: {
         )
         test = {name: round(float(value), 5) for name, value in found.items()}
     return {
-        "layer": contestant.name,
+        "layer": contestant.layer,
         "seed": seed,
         "parameters": sum(math.prod(w.shape) for w in model.trainable_weights),
         "epochs": len(history["loss"]),

@@ -19,7 +19,6 @@ def copying(
     blanks: int | None = None,
     length: int = 10,
     symbols: int = 8,
-    one_hot: bool | None = None,
     samples: int = 10_000,
     held_out: int = 1000,
     seed: int = 0,
@@ -46,8 +45,6 @@ def copying(
         blanks: positive integer L; None for 1000.
         length: positive integer K.
         symbols: int N, at least 2.
-        one_hot: bool, whether inputs are one-hot, or one plain number a step; None for the
-            variant's.
         samples: int, training sequences of an epoch; `"mcrm"` repeats the same ones in every
             epoch.
         held_out: int, the sequences of validation, and as many of test.
@@ -64,12 +61,9 @@ def copying(
     ([6, 7, 4, 0, 0, 0, 0, 9, 0, 0], [0, 0, 0, 0, 0, 0, 0, 6, 7, 4])
     """
     checked_choice("variant", variant, VARIANTS)
-    usual, usual_one_hot, fixed = VARIANTS[variant]
+    usual, one_hot, fixed = VARIANTS[variant]
     blanks = checked_count("blanks", usual if blanks is None else blanks)
     length, symbols = checked_count("length", length), checked_count("symbols", symbols, 2)
-    one_hot = checked_choice(
-        "one_hot", usual_one_hot if one_hot is None else one_hot, (True, False)
-    )
     cue = symbols + 1
     if variant == "mcrm":
         middle, outputs = [BLANK] * (blanks - 1) + [cue] * (length + 1), symbols + 2

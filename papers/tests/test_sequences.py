@@ -1,10 +1,8 @@
 """The pairs on real sequences: sets, training that resumes, and the tests of the report."""
 
-import dataclasses
 import json
 import shutil
 
-import keras
 import numpy as np
 import pytest
 
@@ -16,11 +14,10 @@ pytest.importorskip("statsmodels", reason="it corrects p-values")
 import keras_tuner
 import pandas as pd
 
-from papers.sequences import new_sets, report, run, why
+from papers.sequences import new_sets, report, run
 from papers.sequences.layers import CONTESTANTS, PAIRS, SCALE_FREE
 from papers.sequences.training import Search, repeated, trained
-from papers.tasks.archive import MASK_VALUE
-from papers.tasks.task import Split, sequence_model
+from papers.tasks.task import Split
 
 # Sets
 
@@ -323,75 +320,3 @@ def test_the_first_study_has_the_wins_that_the_protocol_starts_from():
     # In accuracy, as the committed report has it.
     means = runs[runs["metric"] == "accuracy"].groupby("layer")["value"].mean()
     assert means["MomentumRNN"] - means["SimpleRNN"] == pytest.approx(0.053, abs=5e-4)
-
-
-# Why?
-
-
-def test_the_running_mean_stands_beside_the_inputs():
-    x = np.array([[[1.0], [3.0], [8.0]]], "float32")
-    found = keras.ops.convert_to_numpy(why.RunningMean()(x))
-    assert found.tolist() == [[[1, 1], [3, 2], [8, 4]]]
-
-
-def test_a_leaky_unit_is_its_equation():
-    x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
-    layer = why.WithMemory("SimpleRNN", memory="leak").new_layer(4, leak=0.7)
-    found = keras.ops.convert_to_numpy(layer(x))
-    kernel, recurrent, bias = layer.get_weights()
-    h = np.zeros((2, 4))
-    for t in range(5):
-        h = 0.7 * h + 0.3 * np.tanh(x[:, t] @ kernel + bias + h @ recurrent)
-    assert found == pytest.approx(h, abs=1e-5)
-    accelerated = why.WithMemory("MomentumRNN", memory="leak").new_layer(4, momentum=0.5)
-    assert accelerated.cell.rule.momentum == 0.5
-
-
-def test_a_linear_map_finds_the_input_that_a_state_holds():
-    rng = np.random.default_rng(0)
-    parts = []
-    for samples in (40, 20):
-        x = rng.normal(size=(samples, 30, 1))
-        held = np.concatenate([np.zeros((samples, 2, 1)), x[:, :-2]], axis=1)
-        parts.append((x, held @ [[1.0, -2.0]] + 1))
-    memory = [why.recalled(lag, *parts) for lag in (0, 1, 2, 4)]
-    assert memory[2] > 0.99 and max(memory[0], memory[1], memory[3]) < 0.1
-
-
-def test_memory_as_the_reason_is_refuted_on_two_sets_of_three():
-    def runs(leads):
-        """A table in which MomentumRNN leads so much without memory, with mean and leak."""
-        rows = []
-        for name, lead in leads.items():
-            for contestant, of_memory in zip(why.CONTESTANTS, np.repeat(lead, 2)):
-                score = 0.4 + of_memory * (contestant.layer == "MomentumRNN")
-                rows.append({"set": name, "layer": contestant.name, "score": score})
-        return pd.DataFrame(rows)
-
-    stays, shrinks = (0.2, 0.15, 0.2), (0.2, 0.15, 0.05)
-    text = why.text(runs({"a": stays, "b": stays, "c": shrinks}), "")
-    assert "On 2 of 3 sets" in text and "is refuted" in text
-    text = why.text(runs({"a": stays, "b": shrinks, "c": shrinks}), "")
-    assert "On 1 of 3 sets" in text and "not refuted" in text
-
-
-def test_states_are_read_from_a_trained_model(made_set, monkeypatch):
-    monkeypatch.setattr(why, "LAGS", (0, 2))
-    for contestant in why.CONTESTANTS[1:4]:
-        model = contestant.model(made_set, contestant.new_layer(3), 1e-3)
-        found = why.memory_of(model, made_set)["memory"]
-        # Three units of a small network hold the last value, of one channel, nearly whole.
-        assert len(found) == 2 and 0.5 < found[0] <= 1
-
-
-def test_states_of_padded_sequences_are_read(made_set, monkeypatch):
-    monkeypatch.setattr(why, "LAGS", (0,))
-    x = {part: getattr(made_set, part).x.copy() for part in new_sets.PARTS}
-    for values in x.values():
-        values[::2, 4:] = MASK_VALUE
-    splits = {part: Split(values, getattr(made_set, part).y) for part, values in x.items()}
-    build = sequence_model(made_set.input_shape, 2, mask_value=MASK_VALUE)
-    task = dataclasses.replace(made_set, **splits, build=build)
-    contestant = why.CONTESTANTS[0]
-    model = contestant.model(task, contestant.new_layer(3), 1e-3)
-    assert why.memory_of(model, task)["memory"][0] > 0.5
