@@ -104,7 +104,6 @@ test_docs.py
     slow      examples_of_the_pages[README.md]
     once      examples_of_the_pages[*csv.md]
     # Those that call a backend's own functions, or make graphs or files.
-    compiled  examples_of_the_pages[*deploy.md]
     compiled  examples_of_the_pages[*own_cell.md]
     compiled  examples_of_the_pages[*streaming.md]
     compiled  examples_of_the_pages[*states_and_masks.md]
@@ -381,8 +380,6 @@ test_training.py  torch
     compiled  training_step_is_traced_once
 test_tuning_search.py  torch
     slow      first_trials_come_first[bayesian]
-    slow      the_same_seed_gives_the_same_trials[bayesian]
-    slow      the_same_seed_gives_the_same_trials[hyperband]
     compiled  models_and_graphs_of_earlier_trials_are_freed
     compiled  files_hold_every_trial
     compiled  the_best_model_loads_and_has_its_score

@@ -227,7 +227,7 @@ def test_config_has_every_argument_and_rebuilds_the_optimizer():
     rate = keras.optimizers.schedules.ExponentialDecay(1.0, 10, 0.5)
     optimizer = HessianFree(rate, 7, None, schedule, 2.0, 0.5, 0.5, False, False)
     config = optimizer.get_config()
-    own = set(inspect.signature(HessianFree.__init__).parameters) - {"self", "refused"}
+    own = set(inspect.signature(HessianFree.__init__).parameters) - {"self"}
     assert own == set(config)
     before = {**config}
     again = HessianFree.from_config(config)

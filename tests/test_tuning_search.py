@@ -25,13 +25,12 @@ from keras_momentum_rnn.tuning import (
 # Trials
 
 
-@pytest.mark.parametrize("strategy", ["random", "bayesian", "hyperband"])
-def test_the_same_seed_gives_the_same_trials(strategy, tmp_path):
-    options = {"strategy": strategy, **STRATEGIES[strategy]}
+def test_the_same_seed_gives_the_same_trials(tmp_path):
+    options = {"strategy": "random", **STRATEGIES["random"]}
     first, again, other = (
         search(tmp_path / str(i), seed=seed, **options) for i, seed in enumerate((0, 0, 1))
     )
-    assert len(first.rows) == (options["max_trials"] or 6)
+    assert len(first.rows) == options["max_trials"]
     assert numbers(first) == numbers(again) != numbers(other)
     assert scores(first) == pytest.approx([score_of(r.values) for r in first.rows], abs=1e-3)
     assert first.best.score == max(scores(first))
