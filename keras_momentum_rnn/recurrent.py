@@ -123,8 +123,8 @@ class RuleLayer(keras.layers.RNN):
             training: bool, as of the call.
             slots: bool, whether its `initial_state` holds slots. A stateful layer also
                 keeps its slots from one call to the next.
-            features: positive integer, the width of the input. Defaults to the width that
-                the layer was built for.
+            features: positive integer, the width of the input. Defaults to that of a built
+                layer; before, the layer counts as one of fewer than 2^23 weights.
             transformed: bool, whether a transform of `torch.func`, such as `vmap`, acts on
                 the call.
 
