@@ -417,6 +417,7 @@ class _ToKeras(_Conversion):
 
     def counterpart(self, layer):
         keras_class = _with_counterpart(layer).keras_layer
+        _refuse_own_methods(layer)
         bases = (keras_class, keras.layers.RNN, keras.Layer)
         known = {*UNLISTED}.union(*(inspect.signature(b.__init__).parameters for b in bases))
         config = _options(layer)
@@ -460,6 +461,18 @@ def _with_counterpart(layer):
             f"that of keras.layers.{layer.keras_layer.__name__} with a rule for its input"
         )
     return layer
+
+
+def _refuse_own_methods(layer):
+    """Raise a `ValueError` for a subclass that computes what Keras's layer does not."""
+    for part, step in (layer, "inner_loop"), (layer.cell, "recurrence"):
+        for name in {"call", "get_initial_state", step} & {*dir(part)}:
+            method = getattr(part, name)
+            if not method.__module__.startswith(("keras.", f"{__package__}.")):
+                raise ValueError(
+                    f"{type(layer).__name__} {layer.name!r} has no Keras counterpart. "
+                    f"Received: a subclass with a method of its own, {method.__qualname__}"
+                )
 
 
 def _share_flag(sources, target):

@@ -108,6 +108,9 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
         serialized["config"] |= functions_of(layer, serialized["config"]) | changes
         known = {type(layer).__name__: type(layer)}
         for part in held_layers(layer):
+            cls = type(part)
+            if keras.saving.get_registered_name(cls) == cls.__name__:  # or it has a package
+                known.setdefault(cls.__name__, cls)
             known |= {f.__name__: f for f in functions_of(part, vars(part)).values()}
         function = layer.function if isinstance(layer, keras.layers.Lambda) else None
         if function is not None:
@@ -156,6 +159,9 @@ def copy_own_state(
         targets.sort(key=lambda variable: names.index(variable.name))
     pairs = list(zip(sources, targets))
     layers = list(zip(_own_layers(old), _own_layers(new)))
+    for one, other in layers:
+        if other.trainable != one.trainable:
+            other.trainable = one.trainable  # frozen, a BatchNormalization does not update
     for one, other in layers:
         pairs += zip(states_of(one), states_of(other))
     for source, target in pairs:

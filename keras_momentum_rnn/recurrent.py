@@ -10,7 +10,7 @@ from keras.tree import is_nested
 
 from keras_momentum_rnn.annotations import Tensor
 from keras_momentum_rnn.arguments import UNLISTED, FullSignature, bound, delegate
-from keras_momentum_rnn.cells.base import RuleCell, overrides
+from keras_momentum_rnn.cells.base import FIRST_STATES, RuleCell, overrides
 from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.hyperparameters import Hyperparameter
 from keras_momentum_rnn.paths.devices import current_device
@@ -164,6 +164,9 @@ class RuleLayer(keras.layers.RNN):
 
     def _plan(self, **call):
         call["rule_overflows"] = self._rule_overflows
+        # A subclass may give its slots other first values than zero.
+        starts = type(self).get_initial_state, type(self.cell).get_initial_state
+        call["slots_given"] |= starts != (keras.layers.RNN.get_initial_state, FIRST_STATES)
         return plan_once(self, self.cell, self._plans.value, **call)
 
     def chosen_cell(self) -> type[RuleCell]:
@@ -479,9 +482,9 @@ def plan_once(layer, cell, plans, **call):
         # The weights of a memory, Keras's, would be rounded for the layer.
         call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
     dropouts = cell.dropout, cell.recurrent_dropout, cell.has_dropout
-    equation = cell.recurrence_name, cell.standard_activations
+    equation = cell.compute_dtype, cell.recurrence_name, cell.standard_activations
     # The rule by its `id`, since that of a user may have no hash.
-    key = (*call.items(), id(cell.rule), cell.rule.learns, *dropouts, *equation)
+    key = (*sorted(call.items()), id(cell.rule), cell.rule.learns, *dropouts, *equation)
     if key not in plans:
         plan = choose(call_of(cell, backend=keras.config.backend(), **call))
         plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`

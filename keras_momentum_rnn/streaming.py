@@ -1,11 +1,12 @@
 """Run a model one time step at a time, with its states in your hands.
 
-A stream has no end to wait for, and an exported file keeps no states between two calls. A step
-model takes one step of the inputs and all states, and returns one step of the outputs and the
-new states.
+A stream has no end to wait for, and most exported files keep no states between two calls. A
+step model takes one step of the inputs and all states, and returns one step of the outputs and
+the new states.
 """
 
 import inspect
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from keras import ops
 from keras_momentum_rnn import requirements
 from keras_momentum_rnn.atomic_files import replaced
 from keras_momentum_rnn.cells.base import RuleCell
+from keras_momentum_rnn.checks import checked_count
 from keras_momentum_rnn.rebuilding import (
     copy_of,
     copy_state,
@@ -99,9 +101,9 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
         ValueError: if a layer needs other time steps than those that were: `Bidirectional`,
             `go_backwards`, a convolution or attention over time; if a layer may need them: one
             of a class of your own, or a subclass with a `call` of its own; if a recurrent
-            layer takes its initial state from the graph; if there is no recurrent layer; if a
-            constant input is no input of the model; or if the name of an input begins with
-            `state_`.
+            layer takes its initial state from the graph, or its cell has a first state other
+            than zero; if there is no recurrent layer; if a constant input is no input of the
+            model; or if the name of an input begins with `state_`.
 
     Example:
 
@@ -122,6 +124,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
             f"pass `keras.Model(model.inputs, model.outputs)`. Received: model={model!r}"
         )
     names = [x.name for x in model.inputs]
+    if isinstance(constant_inputs, str):
+        constant_inputs = [constant_inputs]
     if unknown := set(constant_inputs) - set(names):
         raise ValueError(
             f"`constant_inputs` must be names of the model's inputs, {names}. Received: "
@@ -134,6 +138,8 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
         )
     _warn_of_open_lengths(model, constant_inputs)
     graph = _OneStep(layer.name for layer in layers_in(model))
+    output_names = [f"output_{name}" for name in _output_names(model)]
+    graph.copy_names |= dict.fromkeys(output_names, 1)
     steps, inputs = [], []
     taken = dict.fromkeys(names, 0)
     for x in model.inputs:
@@ -142,12 +148,13 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
         name = _free("input", taken) if x.name.startswith("keras_tensor") else x.name
         step = keras.Input(x.shape[1 if constant else 2 :], dtype=x.dtype, name=name)
         steps.append(step)
+        graph.copy_names[name] = 1
         inputs.append(step if constant else graph.with_time(ops.expand_dims(step, 1)))
     outputs = [graph.without_time(y) for y in run_graph(model, inputs, graph.call)]
     if not graph.states:
         raise ValueError(f"Model {model.name!r} has no recurrent layer to run step by step")
     # Files and `output_names` take the name of the layer that an output comes from.
-    outputs = {f"output_{name}": y for name, y in zip(_output_names(model), outputs)}
+    outputs = dict(zip(output_names, outputs))
     outputs |= {f"new_{x.name}": new for x, new in zip(graph.states, graph.new_states)}
     # A layer of the process's dtype policy might round them.
     named = [keras.layers.Identity(name=name, dtype=y.dtype)(y) for name, y in outputs.items()]
@@ -160,8 +167,14 @@ def initial_states(step: keras.Model, batch_size: int = 1) -> list[np.ndarray]:
     Args:
         step: what `step_model` returned, or the same loaded from a `.keras` file.
         batch_size: positive integer, the number of streams.
+
+    Raises:
+        ValueError: if `step` has no states, or `batch_size` is out of its range.
     """
+    batch_size = checked_count("batch_size", batch_size)
     states = [x for x in step.inputs if x.name.startswith(f"{PREFIX}_")]
+    if not states:
+        raise ValueError(f"`step` must come from `step_model`. Received: step={step!r}")
     return [np.zeros((batch_size, *x.shape[1:]), x.dtype) for x in states]
 
 
@@ -197,8 +210,9 @@ def name_outputs(path: Path | str, model: keras.Model) -> None:
 
 def _output_names(model):
     """Return a name for each output: that of its layer, numbered where it is given twice."""
-    is_sequential = isinstance(model, keras.Sequential)
-    names = [model.layers[-1].name] if is_sequential else model.output_names
+    names = getattr(model, "output_names", None)  # a Sequential model has none
+    if names is None:
+        names = [model.layers[-1].name] * len(model.outputs)
     taken = {}
     return [_free(name, taken) for name in names]
 
@@ -238,10 +252,10 @@ class _OneStep:
         timed = [id(x) in self.timed for x in tensors]
         _check_inference(layer, args, kwargs)
         if has_graph(layer):
-            inputs = keras.tree.flatten(args)
+            inputs = _in_order(layer, args[0])
             for x, mask in zip(inputs, keras.tree.flatten(kwargs.get("mask"))):
                 self.masks[id(x)] = mask
-            return run_graph(layer, inputs, self.call)
+            return run_graph(layer, list(map(self.cast, inputs, layer.inputs)), self.call)
         if any(timed) and _is_loop(layer):
             return self.recur(layer, args, kwargs)
         if any(timed):
@@ -251,6 +265,16 @@ class _OneStep:
             keras.tree.map_structure(self.with_time, outputs)
             self.pass_mask(layer, args, outputs)
         return outputs
+
+    def cast(self, x, expected):
+        """Return what an input of a model inside the graph makes of a tensor."""
+        if x.dtype == expected.dtype:
+            return x
+        new = ops.cast(x, expected.dtype)
+        if id(x) in self.timed:
+            self.with_time(new)
+            self.masks[id(new)] = self.masks.get(id(x))
+        return new
 
     def pass_mask(self, layer, args, outputs):
         """Keep the mask of a layer's output; operations on the way drop Keras's own."""
@@ -263,6 +287,7 @@ class _OneStep:
     def recur(self, layer, args, kwargs):
         """Call the copy of a recurrent layer on inputs for its states."""
         _check_forwards(layer, args, kwargs)
+        _check_starts_at_zero(layer)
         _check_takes_vectors(layer, args[0])
         mask = kwargs.get("mask")
         mask = self.masks.get(id(args[0])) if mask is None else mask
@@ -337,9 +362,16 @@ def _states_of(layer):
     if isinstance(layer, RuleLayer):
         slots = list(layer.cell.rule.slots(layer.cell.drive_width))
         first = len(sizes) - len(slots)
-        names[first:] = [name.replace(" ", "_") for name in slots]
+        names[first:] = [re.sub(r"\W", "_", name) for name in slots]
         dtypes[first:] = [layer.cell.slot_dtype] * len(slots)
     return list(zip(names, sizes, dtypes))
+
+
+def _in_order(model, inputs):
+    """Return what a model in the graph is called on, in the order of its inputs."""
+    if isinstance(inputs, dict) and not isinstance(model.input, dict):
+        return [inputs[x.name] for x in model.inputs]
+    return keras.tree.flatten(inputs)
 
 
 def _is_loop(layer):
@@ -360,6 +392,15 @@ def _check_forwards(layer, args, kwargs):
         raise ValueError(
             f"Layer {layer.name!r} takes its initial state from the graph, which a stream "
             "would set anew at every step. Make a step model of each part"
+        )
+
+
+def _check_starts_at_zero(layer):
+    first = [ops.convert_to_numpy(s) for s in keras.tree.flatten(layer.get_initial_state(1))]
+    if any(map(np.any, first)):
+        raise ValueError(
+            f"Layer {layer.name!r} has a first state of its own, where `initial_states` gives "
+            f"zeros. Received: {first}"
         )
 
 

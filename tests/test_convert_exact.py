@@ -208,6 +208,30 @@ def stateful():
     return keras.Model(x, kmr.MomentumLSTM(UNITS, stateful=True)(x))
 
 
+class Louder(kmr.MomentumLSTM):
+    def call(self, sequences, **options):
+        return super().call(2 * sequences, **options)
+
+
+class RaisedCell(kmr.cells.MomentumLSTMCell):
+    def get_initial_state(self, batch_size=None):
+        return [state + 1 for state in super().get_initial_state(batch_size)]
+
+
+class Raised(kmr.MomentumLSTM):
+    cell_class = RaisedCell
+
+
+@pytest.mark.parametrize("kind, method", [(Louder, "Louder.call"), (Raised, "RaisedCell.get_")])
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_layer_with_methods_of_its_own_is_not_taken_for_ours(kind, method, exact):
+    layer = kind(UNITS, momentum=0.0, step_size=1.0)
+    layer.build((None, None, FEATURES))
+    for part in (layer, copied(kind(UNITS))):
+        with pytest.raises(ValueError, match=f"no Keras counterpart.*{method}"):
+            to_keras(part, exact=exact)
+
+
 @pytest.mark.parametrize(
     "make, message",
     [

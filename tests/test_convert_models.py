@@ -177,13 +177,18 @@ class Doubled(layers.Layer):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.dense = layers.Dense(2)
+        self.dense, self.norm = layers.Dense(2), layers.BatchNormalization()
 
     def build(self, shape):
         self.dense.build(shape)
+        self.norm.build((*shape[:-1], 2))
 
-    def call(self, x):
-        return 2 * self.dense(x)
+    def call(self, x, training=False):
+        return 2 * self.norm(self.dense(x), training=training)
+
+
+class OwnCell(layers.SimpleRNNCell):
+    """A cell that no one registered."""
 
 
 class Nameless(layers.Layer):
@@ -218,8 +223,15 @@ def test_a_layer_of_the_user_may_take_its_input_by_name_alone():
 def test_layers_of_the_user_are_copied():
     last = [Doubled(), layers.Lambda(lambda x: ops.roll(x, 1)), Nameless()]
     last += [layers.Lambda(shifted, arguments={"by": 2})]
-    model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(UNITS), *last])
-    ours = from_keras(randomized(model), MomentumLSTM, **PLAIN)
+    cell = layers.RNN(OwnCell(3), return_sequences=True)
+    model = keras.Sequential([keras.Input((TIME, WIDTH)), cell, layers.LSTM(UNITS), *last])
+    variance = last[0].norm.moving_variance
+    randomized(model)
+    variance.assign(np.abs(array(variance)))
+    last[0].norm.trainable = False  # so in training, too, it computes with its statistics
+    ours = from_keras(model, MomentumLSTM, **PLAIN)
+    x = random(BATCH, TIME, WIDTH)
+    assert_close(array(ours(x, training=True)), array(model(x, training=True)))
     assert_same(model, ours, random(BATCH, TIME, WIDTH))
     assert_same(model, to_keras(ours), random(BATCH, TIME, WIDTH))
 

@@ -126,6 +126,21 @@ OF_FLOAT32 = {
 }
 
 
+@pytest.mark.parametrize("layer_class", [kmr.MomentumLSTM, kmr.LSTM])
+def test_a_policy_that_is_set_later_holds_from_then_on(layer_class):
+    x = normal(np.random.default_rng(0), 3, 7, 2)
+    layer = layer_class(4, return_state=True)
+    layer(x)
+    fresh = layer_class(4, return_state=True, dtype="mixed_bfloat16")
+    fresh.build(x.shape)
+    fresh.set_weights(layer.get_weights())
+    for part in (layer, layer.cell):
+        part.dtype_policy = "mixed_bfloat16"
+    for actual, expected in zip(layer(x), fresh(x), strict=True):
+        assert actual.dtype == expected.dtype
+        assert_close(array(ops.cast(actual, "float32")), array(ops.cast(expected, "float32")))
+
+
 @pytest.mark.parametrize("name", OF_FLOAT32)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32"])
 def test_inputs_of_another_dtype(name, dtype):

@@ -39,6 +39,7 @@ LAYERS = {
     "DTRIV": kmr.DTRIV,
     "MomentumDTRIV cayley": partial(kmr.MomentumDTRIV, parametrization="cayley"),
     "MCRM": kmr.MCRM,
+    "MCRM of SimpleRNN": partial(kmr.MCRM, memory=keras.layers.SimpleRNNCell(UNITS)),
     "NestedLSTM": kmr.NestedLSTM,
 }
 FORMATS = ("tf_saved_model", "onnx", "openvino", "litert", "torch")
@@ -241,7 +242,9 @@ REPRESENTATIVES = (
     ("MomentumRNN", "last"),
     ("AdamRNN hidden", "last"),
     ("NestedLSTM", "last"),
+    ("MCRM of SimpleRNN", "last"),
     ("MomentumLSTM", "stateful"),
+    ("our LSTM", "stateful"),
 )
 
 

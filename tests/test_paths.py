@@ -318,6 +318,47 @@ class Growing(kmr.rules.LinearRule):
         return 0.9 + 20 * (t % 2), 1.0
 
 
+class Learned(kmr.rules.HeavyBall):
+    """Its momentum is a weight that nothing bounds."""
+
+    def build(self, add_weight):
+        self.momentum = add_weight(shape=(), initializer="zeros", name="momentum")
+
+
+@pytest.mark.parametrize("name", ["MomentumLSTM", "MomentumGRU", "AdamLSTM", "RuleLSTM"])
+@pytest.mark.filterwarnings("ignore:With `momentum` of 1 or more")
+def test_behind_the_last_step_of_a_sample_nothing_overflows(name, device):
+    numbers = {"rule": Learned()} if name == "RuleLSTM" else {"momentum": 1.5}
+    options = {"return_state": True, **numbers}
+    layers = stepping_pair(lambda: getattr(kmr, name)(4, **options), (2, 300, 2))
+    for layer in layers if name == "RuleLSTM" else ():
+        layer.cell.rule.momentum.assign(1.5)
+    x, mask = normal(np.random.default_rng(0), 2, 300, 2), np.zeros((2, 300), bool)
+    mask[0, :10] = mask[1, 3:9] = True
+    sizes = [4, *layers[0].state_size]
+    cotangents = [np.ones((2, size), "float32") for size in sizes]
+    (fast, by_fast), (exact, by_step) = (
+        results_and_gradients(layer, x, cotangents, mask=mask, training=True)
+        for layer in layers
+    )
+    for one, other in zip([*fast, *by_fast.values()], [*exact, *by_step.values()]):
+        assert_close(one, other, 1e-4)
+
+
+class Offset(kmr.MomentumLSTM):
+    """Its states, velocity included, start elsewhere than at zero."""
+
+    def get_initial_state(self, batch_size=None):
+        return [state + 0.5 for state in super().get_initial_state(batch_size)]
+
+
+def test_slots_of_a_subclass_start_where_it_says(device):
+    layers = stepping_pair(lambda: Offset(4), (3, TIME, 2))
+    x = normal(np.random.default_rng(0), 3, TIME, 2)
+    assert_close(*(run(layer, x)[0] for layer in layers), 1e-6)
+    assert layers[0].plan().path in ("native", "step", "drive")
+
+
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "RuleLSTM"])
 @pytest.mark.filterwarnings("ignore:With `momentum` of 1 or more")
 def test_powers_of_a_large_momentum_overflow_on_no_path(name, device):

@@ -215,6 +215,23 @@ def test_nested_models_and_shared_layers():
     assert_streams(model)
 
 
+def test_a_nested_model_takes_its_inputs_by_name_and_in_its_dtype():
+    z, a = keras.Input((None, FEATURES), name="z"), keras.Input((None, FEATURES), name="a")
+    whole = keras.Input((None, FEATURES), dtype="int32", name="whole")
+    h = kmr.MomentumLSTM(UNITS, return_sequences=True)(layers.Subtract()([z, a]))
+    inner = keras.Model([z, a, whole], layers.Concatenate()([h, ops.cast(whole, "float32")]))
+    x = keras.Input((None, FEATURES))
+    assert_streams(keras.Model(x, inner({"z": x, "a": 2 * x * x, "whole": 3 * x})))
+
+
+def test_names_of_inputs_outputs_and_layers_do_not_collide():
+    x = keras.Input((None, FEATURES))
+    h = layers.Dense(2, name="output_dense")(layers.Dense(3, name="input")(x))
+    model = keras.Model(x, layers.Dense(2, name="dense")(kmr.AdamGRU(UNITS)(h)))
+    assert_streams(model)
+    assert step_model(model).output_names[0] == "output_dense"
+
+
 def test_states_are_named_and_slots_come_last():
     model = keras.Sequential(
         [keras.Input((None, FEATURES)), kmr.AdamLSTM(UNITS, name="memory")], name="net"
@@ -249,6 +266,19 @@ def test_every_output_is_given_and_named():
     outputs, _ = streamed(step, X)
     for actual, expected in zip(outputs, map(array, model(X)), strict=True):
         assert_close(actual[-1], expected[:, -1] if expected.ndim == 3 else expected, 2e-6)
+    last = sequential(kmr.MomentumLSTM(UNITS, return_state=True, name="last"))
+    outputs, states = streamed(step_model(last), X)
+    for actual, expected in zip([y[-1] for y in outputs], map(array, last(X)), strict=True):
+        assert_close(actual, expected, 2e-6)
+    assert len(states) == 3
+
+
+def test_first_states_are_zeros_of_a_step_model():
+    step = step_model(sequential(kmr.MomentumLSTM(UNITS)))
+    with pytest.raises(ValueError, match=r"`batch_size` must be .* Received: batch_size=0"):
+        initial_states(step, 0)
+    with pytest.raises(ValueError, match="`step` must come from `step_model`"):
+        initial_states(sequential(layers.Dense(2)))
 
 
 def test_a_step_model_is_a_copy_and_can_be_saved(tmp_path):
@@ -345,6 +375,13 @@ def over_time(layer):
     return keras.Model(x, kmr.AdamGRU(4)(layers.Embedding(5, 3)(layer(x))))
 
 
+class Raised(layers.SimpleRNNCell):
+    """A cell whose states start at one."""
+
+    def get_initial_state(self, batch_size=None):
+        return [ops.ones((batch_size, self.units))]
+
+
 def from_the_graph():
     x = keras.Input((None, FEATURES))
     _, *states = kmr.MomentumLSTM(UNITS, return_state=True)(x)
@@ -404,6 +441,7 @@ def always_training(layer):
             ),
             r"Rename the inputs \['state_of_x'\]",
         ),
+        (lambda: sequential(layers.RNN(Raised(2), name="up")), "'up' has a first state of its"),
         (from_the_graph, "'decoder' takes its initial state from the graph"),
         (lambda: kmr.MomentumLSTM(4), "Sequential or Functional"),
     ],

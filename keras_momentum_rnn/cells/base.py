@@ -378,3 +378,7 @@ def _narrow_product(x, rows):
     if x.shape[-1] == 2:
         return x[:, :1] * rows[0] + x[:, 1:] * rows[1]
     return x @ rows
+
+
+# A method with which slots start at zero.
+FIRST_STATES = RuleCell.get_initial_state

@@ -10,6 +10,7 @@ from keras_momentum_rnn.annotations import Step, Tensor
 from keras_momentum_rnn.arguments import functions_of
 from keras_momentum_rnn.cells.gru import gru_step
 from keras_momentum_rnn.cells.lstm import RuleLSTMCell, lstm_step
+from keras_momentum_rnn.exports import traced_by_torch
 from keras_momentum_rnn.rules import Rule, register
 
 
@@ -87,8 +88,13 @@ class NestedCell(RuleLSTMCell):
         if kind is None or (training and (memory.dropout or memory.recurrent_dropout)):
             kwargs = {"training": training} if self._memory_drops_out() else {}
 
+            # `__call__` writes into the layer, which a loop of `torch.export` cannot.
+            exported = traced_by_torch() in ("graph", "open graph")
+            casts = memory.compute_dtype != memory.variable_dtype
+            step = memory.call if exported and not casts else memory
+
             def called(x, states):
-                _, states = memory(x, states, **kwargs)
+                _, states = step(x, states, **kwargs)
                 return [ops.cast(s, self.compute_dtype) for s in states]
 
             return called

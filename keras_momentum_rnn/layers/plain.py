@@ -111,9 +111,16 @@ class PlainLayer:
     ) -> Any:
         """Run the sequence, as in Keras; forget masks of dropout after an error, too."""
         check_steps(self, sequences)
+        traced = self.stateful and traced_by_torch() is not None
+        if traced:
+            # The layer would keep tensors of the trace, and the file start from them.
+            self.stateful = False
+            if initial_state is None:
+                initial_state = [ops.copy(state) for state in self.states]
         try:
             return super().call(sequences, initial_state, mask, training)
         finally:
+            self.stateful = self.stateful or traced
             self.cell.reset_dropout_mask()
             self.cell.reset_recurrent_dropout_mask()
 

@@ -13,7 +13,7 @@ from keras_momentum_rnn.paths.filtered import (
     unmasked,
 )
 from keras_momentum_rnn.paths.kernels import fused_kernel, needs_stock_layer
-from keras_momentum_rnn.paths.masks import at, spread_out
+from keras_momentum_rnn.paths.masks import at, spread_out, until
 
 # With this in its preactivation a sigmoid is 0 or 1 exactly.
 SATURATED = 1e4
@@ -53,14 +53,15 @@ def run_on_drive(cell, sequence, plan):
     # Zeros are added to the narrow x; otherwise each filter adds them to the wide u.
     u = cell.projection(sequence.training)(ops.swapaxes(in_chunks(x), 0, 1))
     _, slots = cell.split(sequence.states)
-    drive, slots = drives(cell.rule, ops.swapaxes(u, 0, 1), slots, steps)
+    u, is_masked = ops.swapaxes(u, 0, 1), sequence.mask is not None
+    drive, slots = drives(cell.rule, u, slots, steps, is_masked)
     drive = ops.cast(drive[:, :time], cell.compute_dtype)
     identity = ops.eye(drive.shape[-1], dtype=drive.dtype)
     outputs, final = run_kernel(cell, sequence, drive, identity, steps)
     return outputs, [*final, *slots]
 
 
-def drives(rule, u, slots, steps):
+def drives(rule, u, slots, steps, is_masked):
     """Return the drive of a linear or scaled rule at all times, and the slots after `steps`."""
     if rule.linear:
         first, *t = slots
@@ -80,6 +81,8 @@ def drives(rule, u, slots, steps):
         return u / root * (gain * factor), final
     velocity = filtered_by(mu, gain, u, v[0])
     final = [at(velocity, steps, v[0]), *final]
+    if is_masked:  # or the gradient of the root would be infinity times zero
+        velocity = until(velocity, steps)
     return velocity / root * factor, final
 
 
@@ -110,6 +113,8 @@ def run_kernel(cell, sequence, x, rows, steps, bias=None):
         bias: tensor `(drive width,)` or None.
     """
     mask = sequence.mask
+    if mask is not None:
+        x = until(x, steps)
     # A stock layer is built for one width, with a mask or without.
     if cell.recurrence_name == "lstm" and (mask is not None or needs_stock_layer(cell)):
         x, rows = holding(x, rows, steps, cell.units)
@@ -128,6 +133,5 @@ def holding(x, rows, steps, units):
     idle = ops.expand_dims(ops.cast(time >= steps, x.dtype), -1)
     ones = ops.ones((1, units), dtype=x.dtype)
     row = ops.concatenate([-SATURATED * ones, SATURATED * ones, 0 * ones, 0 * ones], axis=1)
-    # After a sample's last step the velocity keeps evolving; zero it.
-    x = ops.concatenate([x * (1 - idle), idle], axis=-1)
+    x = ops.concatenate([x, idle], axis=-1)
     return x, ops.concatenate([rows, row], axis=0)

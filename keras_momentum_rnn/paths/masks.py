@@ -27,6 +27,12 @@ def at(x, steps, first=None):
     return ops.where(some, last, ops.zeros_like(last) if first is None else first)
 
 
+def until(x, steps):
+    """Return x with zeros behind each sample's last step, where a velocity may overflow."""
+    time = ops.expand_dims(ops.arange(ops.shape(x)[1], dtype="int32"), 0)
+    return ops.where(ops.expand_dims(time < steps, -1), x, ops.zeros_like(x))
+
+
 def spread_out(outputs, h, mask):
     """Return the outputs of the compacted steps where they belong, held where masked."""
     count = ops.expand_dims(ops.cumsum(ops.cast(mask, "int32"), axis=1), -1)

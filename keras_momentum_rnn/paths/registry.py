@@ -107,8 +107,13 @@ def misfit(call, kinds):
 
 
 def overflowing(call):
-    """Return the reason why a filter in chunks would make NaN of infinity times zero."""
-    return [(call.rule_overflows, f"powers of the momentum of {call.rule} overflow")]
+    """Return the reasons why a filter in chunks would make NaN of infinity times zero."""
+    # It goes on behind a sample's last step, where a momentum that has grown above 1 explodes.
+    unbounded = call.mask and call.rule_learns and call.rule != "LearnedMomentum"
+    return [
+        (call.rule_overflows, f"powers of the momentum of {call.rule} overflow"),
+        (unbounded, f"with a mask: the momentum of {call.rule} may grow above 1"),
+    ]
 
 
 def no_features(call):

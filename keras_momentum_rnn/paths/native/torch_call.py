@@ -1,5 +1,6 @@
 """The native kernel as an operation of PyTorch."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Optional
 
@@ -38,6 +39,9 @@ def run_eagerly(problem, x, weights, states):
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in inputs):
         # What `torch.inference_mode` made cannot be saved for the way back.
         inputs = (t.clone() if t is not None and t.is_inference() else t for t in inputs)
+        if problem.mask is not None:
+            # The way back must see what it was, whatever the caller does to it.
+            problem = dataclasses.replace(problem, mask=problem.mask.clone())
         outputs, *finals = NativeCell.apply(problem, *inputs)
         return outputs, finals
     shape = problem.equation.outputs_shape(x, states, problem.all_outputs)
@@ -64,9 +68,7 @@ class NativeCell(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, problem, *inputs):
-        ctx.equation, *_, mask = arrays = on_arrays(problem, inputs)
-        # A copy: the way back must see what it was, whatever the caller does to it.
-        ctx.mask = None if mask is None else mask.copy()
+        ctx.equation, *_, ctx.mask = arrays = on_arrays(problem, inputs)
         results = finals, kept = kernel.forward(*arrays)
         ctx.problem = problem
         finals, kept = ([torch.from_numpy(a) for a in arrays] for arrays in results)
