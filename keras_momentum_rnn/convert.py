@@ -153,11 +153,12 @@ def to_keras(layer_or_model: keras.layers.Layer, exact: bool = False) -> Any:
     Raises:
         ValueError: if there is no layer to convert, if one sits in a subclassed model, which
             has no graph to copy, or if one has no Keras counterpart: a momentum on the
-            recurrent product (`SRLSTM(formulation="released")`), or a slot used in the graph
-            other than as a part of `initial_state`. With `exact`, also if a rule is not heavy
+            recurrent product (`SRLSTM(formulation="released")`), a subclass with a method of
+            its own that Keras's layer lacks, or a slot used in the graph other than as a part
+            of `initial_state`. With `exact`, also if a rule is not heavy
             ball, NAG, a restart of at most 512 steps or linear without counting, or learns;
-            if a layer is unbuilt, wrapped, stateful, goes backwards or takes slots
-            in its `initial_state`.
+            if a layer is unbuilt, wrapped, stateful, goes backwards or takes slots in its
+            `initial_state`.
 
     Example:
 
