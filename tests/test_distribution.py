@@ -1,4 +1,4 @@
-"""Two processes train one model as one process does."""
+"""Two processes, or two replicas, train one model as one does."""
 
 import json
 import os
@@ -72,3 +72,39 @@ def test_two_processes_learn_what_one_learns(tmp_path):
     one, two = (trained(count, tmp_path / f"{count}.json") for count in (1, 2))
     np.testing.assert_allclose(two["loss"], one["loss"], rtol=1e-5)
     np.testing.assert_allclose(two["weights"], one["weights"], atol=1e-5)
+
+
+IN_REPLICAS = """
+import contextlib, json, sys
+import tensorflow as tf
+(cpu,), replica = tf.config.list_physical_devices("CPU"), tf.config.LogicalDeviceConfiguration()
+tf.config.set_logical_device_configuration(cpu, [replica, replica])
+import keras, numpy as np
+from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, MomentumSGD
+x = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+losses = []
+for scope in (contextlib.nullcontext, tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope):
+    with scope():
+        inputs = keras.Input((3,))
+        outputs = keras.layers.Dense(1, kernel_initializer="ones")(inputs)
+        model = keras.Model(inputs, outputs)
+        model.compile(MomentumSGD(0.05, 0.9, nesterov=True), "mse")
+    for _ in range(2):
+        history = model.fit(x, x[:, :1], epochs=3, verbose=0, shuffle=False).history
+        losses.append(history["loss"])
+with scope():
+    try:
+        HessianFreeModel(inputs, outputs).compile(HessianFree(), "mse")
+    except ValueError as error:
+        losses.append(str(error))
+print(json.dumps(losses))
+"""
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow alone has such replicas")
+def test_replicas_of_tensorflow_train_as_one_device_or_not_at_all():
+    command = [sys.executable, "-c", IN_REPLICAS]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    *losses, refused = json.loads(printed.splitlines()[-1])
+    np.testing.assert_allclose(losses[2:], losses[:2], rtol=1e-5)
+    assert "Received: 2 replicas of a MirroredStrategy" in refused

@@ -349,15 +349,24 @@ def test_an_optimizer_of_other_variables_is_refused():
     model.compile(optimizer, loss)  # of the same, it goes on
     model.layers[1].trainable = False
     with pytest.raises(
-        ValueError, match=r"keeps to the variables.* Received: shapes \[\(4, 1\)"
+        ValueError, match=r"keeps to the variables.* Received: .* of shapes \[\(4, 1\)"
     ):
         model.compile(optimizer, loss)
+    with pytest.raises(ValueError, match="keeps to the variables"):
+        small().compile(optimizer, loss)  # of equal shapes
+
+
+def test_quantized_layers_are_refused():
+    model = net(keras.layers.Dense(1))
+    model.quantize("float8")
+    with pytest.raises(ValueError, match=r"does not train quantized layers.* Received: dense"):
+        model.compile(HessianFree(), "mse")
 
 
 def test_layers_frozen_after_compile_are_refused_until_it_is_compiled_again():
     model = small()
     model.layers[1].trainable = False
-    with pytest.raises(ValueError, match=r"compile with a new one.* Received: shapes \[\(4, 1"):
+    with pytest.raises(ValueError, match=r"compile with a new one.* of shapes \[\(4, 1"):
         model.fit(X, Y, verbose=0)
     model.compile(HessianFree(cg_steps=2), "mse")
     before = model.layers[1].get_weights()[0]

@@ -236,6 +236,30 @@ def test_loss_scaling_in_half_precision(nesterov):
     assert np.abs(path[-1] - path[-2]).max() > 0.02
 
 
+@BOTH_FORMS
+def test_training_goes_on_from_an_average(nesterov):
+    model = linear_model(MomentumSGD(0.05, 0.5, nesterov, use_ema=True, ema_momentum=0.6))
+    fit(model, 3)
+    before = array(model.layers[0].kernel).copy()
+    assert not np.array_equal(fit(model, 3), before)
+
+
+def test_only_its_own_variables_land():
+    own, other = keras.Variable(START), keras.Variable(START)
+    optimizer = MomentumSGD(0.1, 0.9, nesterov=True)
+    optimizer.apply([ops.ones(START.shape)], [own])
+    optimizer.finalize_variable_values([other, own])
+    np.testing.assert_array_equal(array(other), START)
+    np.testing.assert_allclose(array(own), START - 0.1, atol=1e-6)
+
+
+def test_scales_of_quantized_layers_have_no_velocity():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.quantize("float8")
+    model.compile(MomentumSGD(0.05, 0.5, nesterov=True), "mse")
+    assert np.isfinite(model.fit(X, Y, verbose=0).history["loss"]).all()
+
+
 def test_constraints_hold_where_training_ends():
     w = keras.Variable([0.6, 0.8], name="w")
     w.constraint = keras.constraints.UnitNorm()

@@ -425,6 +425,26 @@ class Saturating(kmr.rules.LinearRule):
         return ops.minimum(t + steps, 4.0)
 
 
+class Table(kmr.rules.LinearRule):
+    """Its momenta stand in a table, which has no more of them than steps."""
+
+    counts = True
+
+    def coefficients(self, t):
+        return ops.take(ops.convert_to_tensor(self.table()), ops.cast(t, "int32")), 1.0
+
+    def table(self):
+        return np.full(CHUNK + 1, 0.5, "float32")
+
+
+class LearnedTable(Table):
+    def build(self, add_weight):
+        self.momenta = add_weight(shape=(CHUNK + 1,), initializer="ones", name="momenta")
+
+    def table(self):
+        return self.momenta
+
+
 class FadingAgain(kmr.rules.ScheduledRestart):
     """Its momentum falls, and from the start at every restart."""
 
@@ -436,7 +456,17 @@ class FadingAgain(kmr.rules.ScheduledRestart):
 
 
 @pytest.mark.parametrize(
-    "rule", [Fading, Mean, LearnedMean, kmr.rules.Identity, Saturating, FadingAgain]
+    "rule",
+    [
+        Fading,
+        Mean,
+        LearnedMean,
+        kmr.rules.Identity,
+        Saturating,
+        Table,
+        LearnedTable,
+        FadingAgain,
+    ],
 )
 @pytest.mark.parametrize("time", [9, CHUNK + 1])
 def test_linear_rules_of_every_kind_equal_the_steps(time, rule, device):

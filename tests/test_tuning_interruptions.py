@@ -73,6 +73,8 @@ def test_an_interrupted_search_tries_what_a_whole_one_tries(strategy, tmp_path):
 def test_an_interrupted_search_says_how_far_it_came(tmp_path, capsys):
     with pytest.raises(KeyboardInterrupt, match="2 of 4 trials done; repeat the call to res"):
         search(tmp_path, {2: fail(KeyboardInterrupt())}, verbose=1)
+    with pytest.raises(KeyboardInterrupt, match=r"2 of 4 .* without `overwrite` to resume"):
+        search(tmp_path, {2: fail(KeyboardInterrupt())}, overwrite=True)
     capsys.readouterr()
     search(tmp_path, verbose=1)
     lines = capsys.readouterr().out.splitlines()

@@ -99,8 +99,21 @@ def test_a_grid_is_tried_as_a_whole(tmp_path):
             return super().build(keras_tuner.HyperParameters())
 
     first = [{"step_size": point} for point in points]
+    with pytest.warns(UserWarning, match="Of the 12 trials in `first` the search tries 2"):
+        search(tmp_path, hypermodel=Grid(), first=first, max_trials=2)
     results = search(tmp_path, hypermodel=Grid(), first=first, max_trials=len(first))
     assert [row.values for row in results.rows] == first
+
+
+def test_hyperband_says_where_a_space_is_too_small_for_it(tmp_path):
+    class Small(Scripted):
+        def build(self, hp):
+            hp.Choice("step_size", [0.1, 0.2])
+            return super().build(keras_tuner.HyperParameters())
+
+    options = {"strategy": "hyperband", "max_trials": None, "epochs": 9}
+    with pytest.warns(UserWarning, match="ended in its first round, after 2 trials"):
+        search(tmp_path, hypermodel=Small(), **options)
 
 
 def test_trials_have_the_dtype_policy_of_the_caller_who_keeps_it(tmp_path):
@@ -404,7 +417,8 @@ def test_models_and_graphs_of_earlier_trials_are_freed(tmp_path):
         ({"max_trials": 0}, "`max_trials` must be a positive integer"),
         ({"epochs": 0}, "`epochs` must be a positive integer"),
         ({"executions": 1.5}, "`executions` must be a positive integer"),
-        ({"seed": -1}, "`seed` must be an integer of at least 0. Received: seed=-1"),
+        ({"seed": -1}, "`seed` must be an integer of at least 0, at most 4294967295. Received"),
+        ({"seed": 2**32 - 1, "executions": 2}, "at most 4294967294. Received: seed=4294967295"),
         ({"strategy": "hyperband"}, "`max_trials` must be None for Hyperband"),
         (
             {"hypermodel": lambda hp: None, "objective": "val_loss"},

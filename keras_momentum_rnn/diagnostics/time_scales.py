@@ -15,9 +15,9 @@ def time_scales(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
         layer: a built recurrent layer of ours.
 
     Returns:
-        dict of three arrays `(gates, units)` in float32, `(gates, 1)` where the units of a gate
-        share a number, `(1, 1)` where all do: "momentum", "step_size", and "time_scale", over
-        how many steps a momentum remembers: 1 / (1 - momentum).
+        dict of three arrays `(gates, units)` in the dtype of the slots, `(gates, 1)` where the
+        units of a gate share a number, `(1, 1)` where all do: "momentum", "step_size", and
+        "time_scale", over how many steps a momentum remembers: 1 / (1 - momentum).
 
     Raises:
         ValueError: if the layer is not recurrent, is not built, or has another rule.

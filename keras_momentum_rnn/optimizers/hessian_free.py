@@ -166,15 +166,18 @@ class HessianFree(keras.optimizers.Optimizer):
     def build(self, variables: list[keras.Variable]) -> None:
         """Create a variable for the last solution of each weight, zero at first."""
         if self.built:
-            shapes = [tuple(v.shape) for v in variables]
-            if shapes != (own := [tuple(d.shape) for d in self._directions]):
+            if [id(v) for v in variables] != self._built_for:
+                own, shapes = (
+                    [tuple(v.shape) for v in vs] for vs in (self._directions, variables)
+                )
                 raise ValueError(
                     "A HessianFree keeps to the variables that it was built for. After "
                     "freezing layers, or for another model, compile with a new one. It was "
-                    f"built for shapes {own}. Received: shapes {shapes}"
+                    f"built for shapes {own}. Received: other variables, of shapes {shapes}"
                 )
             return
         super().build(variables)
+        self._built_for = [id(v) for v in variables]
         self._directions = self.add_optimizer_variables(variables, "direction")
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:

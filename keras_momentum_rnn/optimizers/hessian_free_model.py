@@ -94,8 +94,9 @@ class HessianFreeModel(keras.Model):
 
         Raises:
             ValueError: if it is not a `HessianFree`, or was built for other variables; if a
-                layer computes in half precision or is `stateful`; if nothing is trainable; if
-                a loss sums over the batch and `curvature_fraction` is below 1; on PyTorch, if
+                layer computes in half precision, is quantized or `stateful`; if nothing is
+                trainable; if a loss sums over the batch and `curvature_fraction` is below 1;
+                under a strategy of TensorFlow with several replicas; on PyTorch, if
                 `jit_compile` is True.
         """
         optimizer = keras.optimizers.get(optimizer)
@@ -129,6 +130,19 @@ class HessianFreeModel(keras.Model):
                 "curvature of a part of a sum is too small. Received: "
                 f"curvature_fraction={fraction} with the loss {sums[0].name!r}, a sum"
             )
+        strategy = getattr(self, "distribute_strategy", None)  # TensorFlow alone has it
+        if strategy is not None and strategy.num_replicas_in_sync > 1:
+            raise ValueError(
+                "A HessianFreeModel trains in one replica: several would each take updates of "
+                f"their own. Received: {strategy.num_replicas_in_sync} replicas of a "
+                f"{type(strategy).__name__}"
+            )
+        for variable in self.trainable_variables:
+            if getattr(variable, "overwrite_with_gradient", False):
+                raise ValueError(
+                    "HessianFree does not train quantized layers, whose scales no curvature "
+                    f"tells. Received: {variable.path}"
+                )
         if not self.trainable_variables:
             raise ValueError("A HessianFreeModel needs weights to train. Received: none")
         if options.get("jit_compile") is True and keras.config.backend() == "torch":

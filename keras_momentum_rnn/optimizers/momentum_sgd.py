@@ -35,7 +35,8 @@ class MomentumSGD(keras.optimizers.Optimizer):
     y_{t+1} = y_t - learning_rate grad f(y_t) + mu_{t+1} v_{t+1}
     ```
 
-    At its end `fit` calls `finalize_variable_values`, which sets them to w.
+    At its end `fit` calls `finalize_variable_values` of the compiled optimizer, which sets
+    them to w; for a second optimizer in your own `train_step`, call it yourself.
 
     `optimizer.momentum = 0.99` takes effect in a compiled step too, at the next velocity. With
     `nesterov=True` that is one update later than without, since the look-ahead of the next
@@ -164,8 +165,11 @@ class MomentumSGD(keras.optimizers.Optimizer):
         """
         if self.nesterov and not self._landed():
             self._move(var_list, -1)
-            self._landed_at.assign(int(self.iterations))  # no alias, which JAX could not donate
+            self._landed_at.assign(number(self.iterations))  # an alias JAX could not donate
         super().finalize_variable_values(var_list)
+        if self.use_ema:
+            for variable in var_list:
+                variable.assign(ops.copy(variable))  # Keras leaves an alias of the average
 
     def resume_variable_values(self, var_list: list[keras.Variable]) -> None:
         """Move the variables back from w to y: the inverse of `finalize_variable_values`.
@@ -181,11 +185,17 @@ class MomentumSGD(keras.optimizers.Optimizer):
             self._landed_at.assign(-1)
 
     def _landed(self):
-        return int(self._landed_at) == int(self.iterations)
+        return number(self._landed_at) == number(self.iterations)
 
     def _move(self, var_list, direction):
         for variable in var_list:
-            value = variable + direction * self._slot(variable)
+            try:
+                slot = self._slot(variable)
+            except KeyError:  # another optimizer trains it
+                continue
+            if slot is None:  # Keras's for a scale of float8
+                continue
+            value = variable + direction * slot
             constraint = variable.constraint
             variable.assign(value if constraint is None else constraint(value))
 
@@ -202,3 +212,8 @@ class MomentumSGD(keras.optimizers.Optimizer):
     ) -> Self:
         config = loaded(config, "momentum", custom_objects)
         return super().from_config(config, custom_objects=custom_objects)
+
+
+def number(variable):
+    """Return the value of a count; `int` takes no variable of several replicas."""
+    return int(variable + 0)

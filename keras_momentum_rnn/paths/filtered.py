@@ -163,6 +163,8 @@ def filtered(coefficients, x, first=None, start=None, constant=False):
     x = ops.swapaxes(x, 1, 2)
     # With `set_floatx("float16")` Keras counts in int16, which ends at 32767.
     steps = ops.arange(chunks * length, dtype="int32")
+    # Behind the last step a rule may have no numbers; it has those of step 0.
+    steps = steps * ops.cast(steps < time, "int32")
     t = ops.reshape(ops.cast(steps, x.dtype), (chunks, 1, length))
     if constant:
         t = t[:1]
@@ -211,7 +213,11 @@ def powers_overflow(rule):
     if rule.scaled:
         mu, _, _ = rule.scaling
     elif rule.linear and not rule.has_weights:
-        mu, _ = rule.coefficients(SAMPLED_STEPS if rule.counts else None)
+        steps = ops.convert_to_tensor(SAMPLED_STEPS) if rule.counts else None
+        try:
+            mu, _ = rule.coefficients(steps)
+        except Exception:  # of the user: a table may end before
+            return True
     else:
         return False
     if not isinstance(mu, (Real, np.ndarray)):

@@ -45,12 +45,12 @@ def tune(
     Prints a line for each trial that ends, with the best score so far. If a search is
     interrupted, repeat the call: it keeps the finished trials and runs the interrupted one
     again. A failed trial (NaN loss, out of memory, or killed three times) is recorded as
-    failed, and the search continues. An error of the machine (any `OSError`, such as a full
-    disk) stops the search and leaves the trial unrecorded.
+    failed, and the search continues. An error of the machine (an `OSError` of the system, such
+    as a full disk) stops the search and leaves the trial unrecorded.
 
-    `directory` receives results.csv (all trials), best.keras (the best epoch of the best
-    trial), search.json, from which a search resumes, and keras-tuner's own files in the folder
-    `trials`.
+    `directory` receives results.csv (all trials), best.keras (the best epoch of the best trial,
+    or its last execution where a `fit` of yours gives a score that no epoch has), search.json,
+    from which a search resumes, and keras-tuner's own files in the folder `trials`.
 
     Where keras-tuner's variables KERASTUNER_TUNER_ID, KERASTUNER_ORACLE_IP and
     KERASTUNER_ORACLE_PORT are set, this process is the chief or a worker of a distributed
@@ -79,7 +79,8 @@ def tune(
             name, as layers take them. What a dict leaves out has the layer's default if the
             search has it; otherwise, and for your own classes of layers, the low end of its
             range or the first of its choices.
-        seed: non-negative integer: the same seed gives the same trials. Defaults to 0.
+        seed: integer from 0 to 2^32 - executions: the same seed gives the same trials.
+            Defaults to 0.
         overwrite: bool, whether to remove an earlier search there. Defaults to `False`.
         verbose: 1 to show progress, or 0. Defaults to 1.
         **fit: further arguments of `model.fit`: `validation_data`, `batch_size`,
@@ -116,6 +117,12 @@ def tune(
     check(strategy, max_trials, epochs, executions, seed)
     if strategy != "hyperband":
         max_trials = max_trials or MAX_TRIALS
+        if len(first) > max_trials:
+            warnings.warn(
+                f"Of the {len(first)} trials in `first` the search tries {max_trials}. For "
+                f"all, pass `max_trials={len(first)}`",
+                stacklevel=2,
+            )
     if objective is None:
         objective = getattr(hypermodel, "objective", "val_loss")
     oracle = oracles.make(strategy, max_trials, epochs, seed, objective)
@@ -157,7 +164,8 @@ def tune(
             roles.serve(tuner) if part == "chief" else tuner.search(**fit)
         except KeyboardInterrupt:
             done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
-            raise shown_alone(KeyboardInterrupt(f"{done}; repeat the call to resume")) from None
+            again = "repeat the call without `overwrite`" if overwrite else "repeat the call"
+            raise shown_alone(KeyboardInterrupt(f"{done}; {again} to resume")) from None
         return finish(tuner, stored)
 
 
@@ -198,6 +206,15 @@ def finish(tuner, stored):
     """Write what was found, and return it."""
     results = load_results(tuner.directory)
     results.write()
+    oracle = tuner.oracle
+    if isinstance(oracle, oracles.Hyperband) and oracle.max_epochs >= oracle.factor:
+        values = [trial.hyperparameters.values for trial in oracle.trials.values()]
+        if all(map(oracles.is_new, values)):
+            warnings.warn(
+                f"Hyperband ended in its first round, after {len(values)} trials: the search "
+                "space has no more points. Search it with `strategy='random'`",
+                stacklevel=3,
+            )
     if results.best is None:
         errors = [row.error for row in results.rows if row.error] or ["no trial ran"]
         raise RuntimeError(
@@ -222,7 +239,7 @@ def check(strategy, max_trials, epochs, executions, seed):
     checked_choice("strategy", strategy, list(oracles.ORACLES))
     for name, value in (("epochs", epochs), ("executions", executions)):
         checked_count(name, value)
-    checked_count("seed", seed, at_least=0)
+    checked_count("seed", seed, at_least=0, at_most=2**32 - executions)
     if max_trials is None:
         return
     if strategy == "hyperband":
@@ -258,7 +275,7 @@ def check_objective(watched, fit):
     is_own = getattr(watched.train, "__func__", None) is not keras_tuner.HyperModel.fit
     if is_own or not objective.name.startswith("val_"):
         return
-    if "validation_data" not in fit and "validation_split" not in fit:
+    if fit.get("validation_data") is None and not fit.get("validation_split"):
         raise ValueError(
             f"The objective {objective.name} needs `validation_data` or `validation_split`. "
             f"Received: {sorted(fit)}"
