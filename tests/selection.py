@@ -258,6 +258,14 @@ test_orthogonal.py  either
 test_orthogonal_training.py  either
     slow      orthogonal_after_many_updates[1000-*]
     compiled  several_steps_in_one_compiled_execution
+test_overflow.py
+    quick     a_second_moment_that_overflows*[AdamGRU-native]
+    quick     a_second_moment_that_overflows*[RMSPropLSTM-gpu]
+    compiled  a_second_moment_that_overflows*
+    quick     powers_of_a_large_momentum_overflow_on_no_path[*-MomentumLSTM]
+    compiled  powers_of_a_large_momentum_overflow_on_no_path
+    quick     behind_the_last_step_of_a_sample_nothing_overflows[cpu-MomentumGRU]
+    compiled  behind_the_last_step_of_a_sample_nothing_overflows
 test_paths.py
     torch     bidirectional_and_models_take_the_fast_path[*AdamLSTM*]
     torch     bidirectional_and_models_take_the_fast_path[*MCRM-momentum*]
@@ -285,9 +293,6 @@ test_paths.py
     compiled  large_products_before_the_loop_equal_those_in_it  1/3
     quick     loops_equal_the_steps[AdamLSTM]
     compiled  loops_equal_the_steps
-    quick     a_second_moment_that_overflows*[AdamGRU-native]
-    quick     a_second_moment_that_overflows*[RMSPropLSTM-gpu]
-    compiled  a_second_moment_that_overflows*
     quick     what_is_masked_may_be_nan_or_infinite[SRLSTM-nan]
     compiled  what_is_masked_may_be_nan_or_infinite  1/3
     compiled  kernels_in_half_precision_equal_the_steps
@@ -299,8 +304,6 @@ test_paths.py
     torch     filter_equals_the_steps_of_the_rule
     quick     the_kernel_of_a_memory_without_bias[GRUCell-native]
     compiled  the_kernel_of_a_memory_without_bias
-    quick     powers_of_a_large_momentum_overflow_on_no_path[*-MomentumLSTM]
-    compiled  powers_of_a_large_momentum_overflow_on_no_path
     quick     an_unmasked_nan_reaches_few_steps_before_it[holes-cpu]
     compiled  an_unmasked_nan_reaches_few_steps_before_it
     compiled  an_input_wider_than_the_drive_is_driven_on_a_gpu
