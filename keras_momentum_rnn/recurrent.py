@@ -18,7 +18,7 @@ from keras_momentum_rnn.paths.filtered import powers_overflow
 from keras_momentum_rnn.paths.kernels import stock_layers
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
-from keras_momentum_rnn.paths.plan import ONE_STEP, Plan, call_of, choose
+from keras_momentum_rnn.paths.plan import ONE_STEP, Plan, plan_once
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active
 from keras_momentum_rnn.rules import Rule
@@ -460,35 +460,6 @@ def as_read(x, mask, go_backwards):
         # A masked value may be NaN, and 0 times NaN is not 0.
         x = ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))
     return x, mask
-
-
-def plan_once(layer, cell, plans, **call):
-    """Return the plan of a call. It takes as long as a small call: calls alike share it.
-
-    Args:
-        layer: the layer that is called.
-        cell: its cell as the paths see it.
-        plans: dict of the plans of this layer so far.
-        **call: as of `paths.plan.Call`, but for what layer and cell say.
-    """
-    call |= {
-        "training": bool(call["training"]),  # Keras makes NumPy's a tensor
-        "stateful": layer.stateful,
-        "unroll": layer.unroll,
-        "use_cudnn": layer.use_cudnn,
-        "native_absence": runtime.absence(),
-    }
-    if getattr(cell, "memory", None) is not None and layer.compute_dtype != cell.compute_dtype:
-        # The weights of a memory, Keras's, would be rounded for the layer.
-        call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
-    dropouts = cell.dropout, cell.recurrent_dropout, cell.has_dropout
-    equation = cell.compute_dtype, cell.recurrence_name, cell.standard_activations
-    # The rule by its `id`, since that of a user may have no hash.
-    key = (*sorted(call.items()), id(cell.rule), cell.rule.learns, *dropouts, *equation)
-    if key not in plans:
-        plan = choose(call_of(cell, backend=keras.config.backend(), **call))
-        plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`
-    return plans[key][0]
 
 
 def cell_arguments(cell_class):

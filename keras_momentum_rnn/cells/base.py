@@ -380,5 +380,5 @@ def _narrow_product(x, rows):
     return x @ rows
 
 
-# A method with which slots start at zero.
+# The method by which slots start at zero; a subclass may have another.
 FIRST_STATES = RuleCell.get_initial_state

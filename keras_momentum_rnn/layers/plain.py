@@ -13,14 +13,13 @@ from keras_momentum_rnn.exports import traced_by_torch, traced_for_export
 from keras_momentum_rnn.paths.devices import current_device
 from keras_momentum_rnn.paths.masks import shown
 from keras_momentum_rnn.paths.native import runtime
-from keras_momentum_rnn.paths.plan import Plan
+from keras_momentum_rnn.paths.plan import Plan, plan_once
 from keras_momentum_rnn.paths.run import Sequence, run
 from keras_momentum_rnn.paths.transforms import transform_is_active, varying_alike
 from keras_momentum_rnn.recurrent import (
     alike,
     as_read,
     check_steps,
-    plan_once,
     refuse_to_repeat,
     states_or_seeds_changed,
 )

@@ -165,7 +165,8 @@ class MomentumSGD(keras.optimizers.Optimizer):
         """
         if self.nesterov and not self._landed():
             self._move(var_list, -1)
-            self._landed_at.assign(number(self.iterations))  # an alias JAX could not donate
+            # A copy: JAX could not donate an alias.
+            self._landed_at.assign(as_int(self.iterations))
         super().finalize_variable_values(var_list)
         if self.use_ema:
             for variable in var_list:
@@ -185,7 +186,7 @@ class MomentumSGD(keras.optimizers.Optimizer):
             self._landed_at.assign(-1)
 
     def _landed(self):
-        return number(self._landed_at) == number(self.iterations)
+        return as_int(self._landed_at) == as_int(self.iterations)
 
     def _move(self, var_list, direction):
         for variable in var_list:
@@ -214,6 +215,6 @@ class MomentumSGD(keras.optimizers.Optimizer):
         return super().from_config(config, custom_objects=custom_objects)
 
 
-def number(variable):
-    """Return the value of a count; `int` takes no variable of several replicas."""
+def as_int(variable):
+    """Return the value of a count. `int` alone refuses a variable of several replicas."""
     return int(variable + 0)

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import keras
+
 from keras_momentum_rnn.paths.filtered import has_fixed_numbers, is_number
+from keras_momentum_rnn.paths.native import runtime
 from keras_momentum_rnn.paths.registry import EXPORTED, KERNELS, UNIVERSAL
 from keras_momentum_rnn.rules import Identity, LinearRule, ScheduledRestart
 
@@ -217,3 +220,32 @@ def plan_with(kernel, call, reasons):
             and call.device == "cpu"
         ),
     )
+
+
+def plan_once(layer, cell, plans, **call):
+    """Return the plan of a call. It takes as long as a small call: calls alike share it.
+
+    Args:
+        layer: the layer that is called.
+        cell: its cell as the paths see it.
+        plans: dict of the plans of this layer so far.
+        **call: as of `paths.plan.Call`, but for what layer and cell say.
+    """
+    call |= {
+        "training": bool(call["training"]),  # Keras makes NumPy's a tensor
+        "stateful": layer.stateful,
+        "unroll": layer.unroll,
+        "use_cudnn": layer.use_cudnn,
+        "native_absence": runtime.absence(),
+    }
+    if getattr(cell, "memory", None) is not None and layer.compute_dtype != cell.compute_dtype:
+        # The weights of a memory, Keras's, would be rounded for the layer.
+        call["native_absence"] = f"layer: {layer.compute_dtype}, cell: {cell.compute_dtype}"
+    dropouts = cell.dropout, cell.recurrent_dropout, cell.has_dropout
+    equation = cell.compute_dtype, cell.recurrence_name, cell.standard_activations
+    # The rule by its `id`, since that of a user may have no hash.
+    key = (*sorted(call.items()), id(cell.rule), cell.rule.learns, *dropouts, *equation)
+    if key not in plans:
+        plan = choose(call_of(cell, backend=keras.config.backend(), **call))
+        plans[key] = plan, cell.rule  # as long as it is kept, no other has its `id`
+    return plans[key][0]
