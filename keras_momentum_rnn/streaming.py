@@ -59,6 +59,7 @@ PER_AXIS = (
     keras.layers.Dense,
     keras.layers.LayerNormalization,
     keras.layers.Normalization,
+    keras.layers.RMSNormalization,
     keras.layers.Softmax,
     keras.layers.UnitNormalization,
 )
@@ -210,10 +211,8 @@ def name_outputs(path: Path | str, model: keras.Model) -> None:
 
 def _output_names(model):
     """Return a name for each output: that of its layer, numbered where it is given twice."""
-    names = getattr(model, "output_names", None)  # a Sequential model has none
-    if names is None:
-        names = [model.layers[-1].name] * len(model.outputs)
-    taken = {}
+    last = [model.layers[-1].name] * len(model.outputs)
+    names, taken = getattr(model, "output_names", last), {}  # a Sequential model has none
     return [_free(name, taken) for name in names]
 
 

@@ -48,6 +48,7 @@ def test_step_by_step_equals_predict(case, sequences):
             case.layer(UNITS, return_sequences=True),
             layers.LayerNormalization(),
             case.layer(UNITS, return_sequences=sequences),
+            layers.RMSNormalization(),
             layers.Dense(2),
         ]
     )
