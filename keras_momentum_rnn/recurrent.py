@@ -238,8 +238,11 @@ class RuleLayer(keras.layers.RNN):
         sequence, slots_given = self._prepared(sequences, initial_state, mask, training)
         plan = self._plan_for(sequence, slots_given)
         try:
-            # Drawn before a loop that JAX traces.
-            self.cell.draw_dropout(sequence.x[:, 0], sequence.states[0])
+            # In inference, too, where it moves the seed as in Keras; but not into a file, whose
+            # sizes may be open.
+            if training or not traced_for_export(sequence.x, training):
+                # Before a loop that JAX traces.
+                self.cell.draw_dropout(sequence.x[:, 0], sequence.states[0])
             outputs, states = run(plan, self.cell, sequence)
         finally:
             self.cell.reset_dropout()

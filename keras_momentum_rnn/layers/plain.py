@@ -111,6 +111,11 @@ class PlainLayer:
         """Run the sequence, as in Keras; forget masks of dropout after an error, too."""
         check_steps(self, sequences)
         traced = self.stateful and traced_by_torch() is not None
+        rates = self.cell.dropout, self.cell.recurrent_dropout
+        idle = any(rates) and not training and traced_for_export(sequences, training)
+        if idle:
+            # Keras would draw masks that nobody reads, of sizes that may be open.
+            self.cell.dropout = self.cell.recurrent_dropout = 0.0
         if traced:
             # The layer would keep tensors of the trace, and the file start from them.
             self.stateful = False
@@ -120,6 +125,8 @@ class PlainLayer:
             return super().call(sequences, initial_state, mask, training)
         finally:
             self.stateful = self.stateful or traced
+            if idle:
+                self.cell.dropout, self.cell.recurrent_dropout = rates
             self.cell.reset_dropout_mask()
             self.cell.reset_recurrent_dropout_mask()
 
@@ -149,8 +156,9 @@ class PlainLayer:
         mask = mask[0] if is_nested(mask) else mask
         if keras.config.backend() == "jax":  # whose loop asks for it, in a `jax.shard_map`
             states = varying_alike(states, like=(sequences, mask))
-        if sequences.shape[1] == 1 and not traced_by_torch():
-            # Keras makes no loop of it; but a file of any length is traced with one step.
+        if sequences.shape[1] == 1 and not traced_for_export(sequences, training):
+            # Keras makes no loop of it; but PyTorch traces a file of any length with one step,
+            # and Keras's loop of one step has no place in a file of LiteRT.
             return self._run_as_keras(sequences, states, mask, training)
         sequence = Sequence(
             x=sequences,

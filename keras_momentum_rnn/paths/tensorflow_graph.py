@@ -44,7 +44,7 @@ def loop(step, xs, states, all_outputs, for_a_file):
     )
     if not all_outputs:
         return None, states
-    outputs = stack(outputs, like)
+    outputs = stack(outputs, length, like)
     outputs.set_shape((flat[0].shape[0], *like.shape))
     return outputs, states
 
@@ -59,12 +59,14 @@ def written_list(outputs, time, state):
     return tf.raw_ops.TensorListSetItem(input_handle=outputs, index=time, item=state)
 
 
-def stacked_list(outputs, like):
+def stacked_list(outputs, length, like):
+    # LiteRT refuses a list of a known length that is stacked as one of any.
+    known = length if isinstance(length, int) else -1
     return tf.raw_ops.TensorListStack(
         input_handle=outputs,
         element_shape=tf.shape(like),
         element_dtype=like.dtype,
-        num_elements=-1,
+        num_elements=known,
     )
 
 
@@ -72,7 +74,7 @@ def stacked_list(outputs, like):
 ARRAY = (
     lambda length, like: tf.TensorArray(like.dtype, length, element_shape=like.shape),
     lambda outputs, time, state: outputs.write(time, state),
-    lambda outputs, like: outputs.stack(),
+    lambda outputs, length, like: outputs.stack(),
 )
 # LiteRT holds no array of outputs whose batch is open: this list gets it when it runs.
 LIST = (new_list, written_list, stacked_list)
