@@ -236,12 +236,12 @@ class RuleLayer(keras.layers.RNN):
         Here the slots stay exact from one call to the next.
         """
         sequence, slots_given = self._prepared(sequences, initial_state, mask, training)
-        plan = self._plan_for(sequence, slots_given)
+        exported = traced_for_export(sequence.x, training)
+        plan = self._plan_for(sequence, slots_given, exported)
         try:
-            # In inference, too, where it moves the seed as in Keras; but not into a file, whose
-            # sizes may be open.
-            if training or not traced_for_export(sequence.x, training):
-                # Before a loop that JAX traces.
+            # Before a loop that JAX traces. In inference it moves the seed, as in Keras. A file
+            # needs no masks, and its sizes may be open.
+            if training or not exported:
                 self.cell.draw_dropout(sequence.x[:, 0], sequence.states[0])
             outputs, states = run(plan, self.cell, sequence)
         finally:
@@ -271,9 +271,8 @@ class RuleLayer(keras.layers.RNN):
         )
         return sequence, slots_given
 
-    def _plan_for(self, sequence, slots_given):
+    def _plan_for(self, sequence, slots_given, exported):
         """Return the plan of a call, or raise where `use_cudnn=True` cannot be met."""
-        exported = traced_for_export(sequence.x, sequence.training)
         if sequence.x.shape[1] == 1 and not exported and self.use_cudnn is not True:
             return ONE_STEP
         call = {

@@ -112,9 +112,9 @@ class PlainLayer:
         check_steps(self, sequences)
         traced = self.stateful and traced_by_torch() is not None
         rates = self.cell.dropout, self.cell.recurrent_dropout
-        idle = any(rates) and not training and traced_for_export(sequences, training)
-        if idle:
-            # Keras would draw masks that nobody reads, of sizes that may be open.
+        unread = any(rates) and not training and traced_for_export(sequences, training)
+        if unread:
+            # A file needs no masks of dropout, and its sizes may be open: let Keras draw none.
             self.cell.dropout = self.cell.recurrent_dropout = 0.0
         if traced:
             # The layer would keep tensors of the trace, and the file start from them.
@@ -125,7 +125,7 @@ class PlainLayer:
             return super().call(sequences, initial_state, mask, training)
         finally:
             self.stateful = self.stateful or traced
-            if idle:
+            if unread:
                 self.cell.dropout, self.cell.recurrent_dropout = rates
             self.cell.reset_dropout_mask()
             self.cell.reset_recurrent_dropout_mask()

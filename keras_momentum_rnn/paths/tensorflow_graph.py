@@ -60,7 +60,7 @@ def written_list(outputs, time, state):
 
 
 def stacked_list(outputs, length, like):
-    # LiteRT refuses a list of a known length that is stacked as one of any.
+    # LiteRT refuses to stack a list of known length as one of any length.
     known = length if isinstance(length, int) else -1
     return tf.raw_ops.TensorListStack(
         input_handle=outputs,
