@@ -123,7 +123,17 @@ def chief(tmp_path):
 def report(oracle, trial, score=0.5):
     """Report a trial as a worker does."""
     oracle.update_trial(trial.trial_id, {"score": score})
-    oracle.end_trial(Trial(trial.hyperparameters, trial.trial_id, "COMPLETED"))
+    sent = keras_tuner.HyperParameters.from_proto(trial.hyperparameters.to_proto())
+    oracle.end_trial(Trial(sent, trial.trial_id, "COMPLETED"))
+
+
+def test_hyperparameters_of_a_worker_have_the_order_of_the_space(chief):
+    oracle = chief()
+    trial = oracle.create_trial("worker0")
+    report(oracle, trial)
+    names = [hp.name for hp in oracle.trials[trial.trial_id].hyperparameters.space]
+    assert names == [hp.name for hp in oracle.get_space().space]
+    assert names[:2] == ["layer", "momentum"]
 
 
 def test_a_worker_goes_on_with_its_trial_though_the_chief_was_started_again(chief):

@@ -90,7 +90,11 @@ class Oracle:
             return
         with self.noting_errors():
             super().end_trial(trial)
-            self.on_change(self.trials[trial.trial_id])
+            trial = self.trials[trial.trial_id]
+            # A worker's come grouped by type.
+            names = [hp.name for hp in self.get_space().space]
+            trial.hyperparameters.space.sort(key=lambda hp: names.index(hp.name))
+            self.on_change(trial)
 
     @contextlib.contextmanager
     def noting_errors(self):
