@@ -91,7 +91,7 @@ class Oracle:
         with self.noting_errors():
             super().end_trial(trial)
             trial = self.trials[trial.trial_id]
-            # A worker's come grouped by type.
+            # A worker sends hyperparameters grouped by type.
             names = [hp.name for hp in self.get_space().space]
             trial.hyperparameters.space.sort(key=lambda hp: names.index(hp.name))
             self.on_change(trial)

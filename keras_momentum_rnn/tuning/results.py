@@ -73,7 +73,7 @@ def row_of(trial, folder):
     record = read_record(folder)
     executions = record["executions"]
     in_search = trial.hyperparameters.values
-    # In the order of the space: from a worker, values come in any.
+    # In the order of the space: a worker sends values in any order.
     active = [
         hp
         for hp in trial.hyperparameters.space
