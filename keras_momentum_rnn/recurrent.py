@@ -355,6 +355,8 @@ class RuleLayer(keras.layers.RNN):
         if mask is None:
             return None
         mask = ops.cast(mask, "bool")
+        if len(mask.shape) == 3 and mask.shape[-1] == 1:
+            mask = mask[..., 0]
         shape, expected = tuple(mask.shape), tuple(sequences.shape[:2])
         if not alike(shape, expected):
             raise ValueError(

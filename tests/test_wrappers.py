@@ -50,10 +50,11 @@ def test_bidirectional_ignores_padding(case):
         assert not actual[row, length:].any()
 
 
-def test_the_first_of_several_masks_is_that_of_the_sequence(case):
+def test_a_mask_may_be_the_first_of_several_or_have_a_last_axis_of_1(case):
     layer, mask = built(case), MASKS["holes"](BATCH, TIME)
     expected = run(layer, X, mask=mask)[0]
-    assert_close(run(layer, X, mask=[mask, None])[0], expected)
+    for given in ([mask, None], mask[..., None]):
+        assert_close(run(layer, X, mask=given)[0], expected)
     assert np.abs(run(layer, X)[0] - expected).max() > 1e-3
 
 

@@ -43,7 +43,8 @@ Call arguments:
     sequences: tensor `(batch, time, features)`.
     initial_state: {initial_state}, or all states, these and then the rule's slots. Slots that
         you leave out start at zero.
-    mask: bool tensor `(batch, time)`. Where it is `False`, every state keeps its value.
+    mask: bool tensor `(batch, time)` or `(batch, time, 1)`. Where it is `False`, every state
+        keeps its value.
     training: bool, whether dropout acts{and_counts}.
 
 Returns:
