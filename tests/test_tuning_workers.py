@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from concurrent import futures
@@ -15,7 +16,7 @@ from unittest import mock
 
 import pytest
 from harness import free_port
-from tuning_cases import Scripted, search
+from tuning_cases import Scripted, fail, search
 
 pytest.importorskip("keras_tuner", reason="a search needs it")
 
@@ -293,15 +294,54 @@ def test_a_chief_that_is_gone_is_told(tmp_path, variables, monkeypatch, capsys):
             search(tmp_path)
 
 
+def test_a_worker_that_comes_after_the_last_trial_ends(
+    tmp_path, variables, monkeypatch, capsys
+):
+    search(tmp_path)
+    monkeypatch.setattr(roles, "LATE", 0)
+    monkeypatch.setattr(roles, "PATIENCE", 0)
+    variables()
+    with pytest.raises(SystemExit, match=r"^0$"):
+        search(tmp_path)
+    assert "worker0 ends: all trials of its search have ended" in capsys.readouterr().err
+    for begun_by_its_chief in ({"max_trials": 5}, {"overwrite": True}, {"batch_size": 8}):
+        with pytest.raises(TimeoutError, match="No chief answered"):
+            search(tmp_path, **begun_by_its_chief)
+
+
+def test_a_worker_whose_chief_ends_before_it_answers_ends(tmp_path, variables, monkeypatch):
+    search(tmp_path)
+    monkeypatch.setattr(roles, "LATE", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def leave():
+            for _ in range(3):  # before it begins, before its first call, and this call
+                listening.accept()[0].close()
+            listening.close()
+
+        threading.Thread(target=leave, daemon=True).start()
+        variables(PORT=str(listening.getsockname()[1]))
+        with pytest.raises(SystemExit, match=r"^0$"):
+            search(tmp_path)
+
+
+def test_a_worker_whose_trial_another_ended_keeps_its_record(tmp_path):
+    for ended, attempts in ((roles.Ended, 1), (SystemExit, 0)):
+        with pytest.raises(ended):
+            search(tmp_path / ended.__name__, {0: fail(ended(0))})
+        record = read_record(tmp_path / ended.__name__ / "trials" / "trial_0")
+        assert record["attempts"] == attempts
+
+
 def test_a_call_that_the_end_of_the_chief_cut_off_is_made_again(chief, monkeypatch):
     cut_off = grpc.RpcError()
     cut_off.code = lambda: grpc.StatusCode.UNAVAILABLE
     oracle = chief()
     client = mock.Mock(get_space=oracle.get_space)
     client.get_trial.side_effect = [cut_off, cut_off, "trial"]
-    monkeypatch.setattr(roles, "await_chief", lambda: None)
+    monkeypatch.setattr(roles, "await_chief", lambda has_ended: None)
     name = oracle.get_space().get(state.ID)
-    assert roles.Line(client, name, "folder").get_trial("0") == "trial"
+    assert roles.Line(client, name, "folder", None).get_trial("0") == "trial"
     client.get_trial.side_effect = [cut_off]
     with pytest.raises(ValueError, match="serves another search than directory='folder'"):
-        roles.Line(client, "another", "folder").get_trial("0")
+        roles.Line(client, "another", "folder", None).get_trial("0")

@@ -14,6 +14,7 @@ import keras_tuner
 from keras_tuner.errors import FailedTrialError, FatalError, FatalValueError
 
 from keras_momentum_rnn.atomic_files import read_results, write_json
+from keras_momentum_rnn.tuning.roles import Ended
 
 # A trial whose process was killed this often fails, or it might end every process that resumes:
 # `test_a_trial_that_kills_its_process_every_time_is_given_up`.
@@ -74,6 +75,8 @@ class Tuner(keras_tuner.Hyperband):
     def search(self, *args, **fit):
         try:
             super().search(*args, **fit)
+        except Ended:
+            raise  # another worker has ended the trial and written its record
         except BaseException:
             self.hypermodel.forgive()
             raise

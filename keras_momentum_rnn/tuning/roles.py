@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from concurrent import futures
 
 from keras_tuner.errors import FatalValueError
 
@@ -16,8 +17,13 @@ from keras_momentum_rnn.tuning import state
 IP, PORT, ID = "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT", "KERASTUNER_TUNER_ID"
 # Seconds that a worker waits for a chief, as long as keras-tuner lets a call wait.
 PATIENCE = 3600
-# Seconds that a chief waits for workers after all trials: they call every second.
+# Seconds that a chief waits for workers after all trials, which call every second, and a worker
+# for a chief.
 LATE = 10
+
+
+class Ended(SystemExit):
+    """The search has ended without this worker, so its process ends, too."""
 
 
 def role():
@@ -91,16 +97,24 @@ def serve(tuner):
         raise oracle.error
 
 
-def work(make_tuner, directory, settings, fit):
-    """Train the trials that the chief gives, and end the process."""
+def work(make_tuner, directory, settings, fit, has_ended):
+    """Train the trials that the chief gives, and end the process.
+
+    Args:
+        make_tuner: function that returns a tuner.
+        directory: that of `tune`.
+        settings: what the search of the chief must have, too.
+        fit: dict of the arguments of `fit`.
+        has_ended: function that tells whether no chief will come, since all trials have ended.
+    """
     import grpc
 
-    await_chief()
+    await_chief(has_ended)
     stored = state.same(directory, settings)
     try:
         with quiet():
             tuner = make_tuner()
-            tuner.oracle = Line(tuner.oracle, stored["id"], directory)
+            tuner.oracle = Line(tuner.oracle, stored["id"], directory, has_ended)
             tuner.search(**fit)
     except grpc.RpcError as error:
         raise RuntimeError(
@@ -110,17 +124,31 @@ def work(make_tuner, directory, settings, fit):
     sys.exit(0)
 
 
-def await_chief():
-    """Wait until the chief listens, and say so."""
+def await_chief(has_ended):
+    """Wait until the chief listens, and say so.
+
+    A worker that comes after the last trial would wait for an hour:
+    `test_a_worker_that_comes_after_the_last_trial_ends`.
+
+    Raises:
+        Ended: if the search has ended.
+        TimeoutError: if no chief answers.
+    """
     ip, port = address()
-    end, announced = time.monotonic() + PATIENCE, False
+    begun, announced = time.monotonic(), False
     while True:
         with contextlib.suppress(OSError), socket.create_connection((ip, port), timeout=1):
             return
+        waited = time.monotonic() - begun
+        if waited >= LATE and has_ended():
+            print(
+                f"{os.environ[ID]} ends: all trials of its search have ended", file=sys.stderr
+            )
+            raise Ended(0)
         if not announced:
             print(f"{os.environ[ID]} waits for the chief at {ip}:{port}", file=sys.stderr)
         announced = True
-        if time.monotonic() > end:
+        if waited > PATIENCE:
             raise TimeoutError(f"No chief answered at {ip}:{port} for {PATIENCE} seconds")
         time.sleep(1)
 
@@ -135,10 +163,12 @@ class Line:
         client: `OracleClient` of keras-tuner.
         search: name of the search, from its search.json.
         directory: that of `tune`.
+        has_ended: that of `work`.
     """
 
-    def __init__(self, client, search, directory):
+    def __init__(self, client, search, directory, has_ended):
         self.client, self.search, self.directory = client, search, directory
+        self.has_ended = has_ended
 
     def __getattr__(self, name):
         attribute = getattr(self.client, name)
@@ -150,13 +180,32 @@ class Line:
         import grpc
 
         while True:
-            await_chief()
+            await_chief(self.has_ended)
             try:
-                self.check()
-                return function(*args, **kwargs)
+                self.answer(self.check)
+                return self.answer(function, *args, **kwargs)
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.UNAVAILABLE:
                     raise
+
+    def answer(self, function, *args, **kwargs):
+        """Call a function of the client, unless the chief ended just before it.
+
+        keras-tuner lets such a call wait for an hour:
+        `test_a_worker_whose_chief_ends_before_it_answers_ends`.
+        """
+        called = futures.Future()
+
+        def call():
+            try:
+                called.set_result(function(*args, **kwargs))
+            except Exception as error:
+                called.set_exception(error)
+
+        threading.Thread(target=call, daemon=True).start()
+        while not futures.wait([called], timeout=LATE).done:
+            await_chief(self.has_ended)
+        return called.result()
 
     def check(self):
         """Refuse a chief that serves another search."""

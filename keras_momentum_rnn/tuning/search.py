@@ -154,7 +154,12 @@ def tune(
     make_tuner = functools.partial(Tuner, oracle, watched, directory, executions)
     fit["verbose"] = 0
     if part == "worker":
-        roles.work(make_tuner, directory, settings, fit)
+        # With `overwrite` the search that is there is not the one that the chief will begin.
+        limit = {"max_trials": oracle.max_trials}
+        ended = functools.partial(state.has_ended, directory, settings, **limit)
+        roles.work(
+            make_tuner, directory, settings, fit, (lambda: False) if overwrite else ended
+        )
     with state.claimed(directory, settings, overwrite) as stored:
         tuner = make_tuner()
         state.restore(oracle, stored)

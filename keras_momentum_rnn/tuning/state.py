@@ -104,6 +104,14 @@ def load(directory):
     return stored
 
 
+def has_ended(directory, settings, max_trials):
+    """Return whether all trials of the search with these settings have ended."""
+    with contextlib.suppress(ValueError):  # its chief has not begun it
+        oracle = same(directory, settings)["oracle"] or {}
+        return oracle.get("stopped_at") == [max_trials] and not oracle["ongoing_trials"]
+    return False
+
+
 def save(directory, stored, oracle):
     """Write the state of the search that had the state `stored`."""
     trials = [trial.get_state() for trial in oracle.trials.values()]
