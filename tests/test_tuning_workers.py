@@ -25,6 +25,7 @@ import keras_tuner
 from keras_tuner.engine.trial import Trial
 
 from keras_momentum_rnn import tuning
+from keras_momentum_rnn.atomic_files import write_json
 from keras_momentum_rnn.tuning import load_results, oracles, roles, state
 from keras_momentum_rnn.tuning.executions import Executions, Tuner, read_record
 
@@ -298,7 +299,6 @@ def test_a_worker_that_comes_after_the_last_trial_ends(
     tmp_path, variables, monkeypatch, capsys
 ):
     search(tmp_path)
-    monkeypatch.setattr(roles, "LATE", 0)
     monkeypatch.setattr(roles, "PATIENCE", 0)
     variables()
     with pytest.raises(SystemExit, match=r"^0$"):
@@ -307,11 +307,15 @@ def test_a_worker_that_comes_after_the_last_trial_ends(
     for begun_by_its_chief in ({"max_trials": 5}, {"overwrite": True}, {"batch_size": 8}):
         with pytest.raises(TimeoutError, match="No chief answered"):
             search(tmp_path, **begun_by_its_chief)
+    stored = state.load(tmp_path)
+    del stored["ended"]  # the chief was killed after the last trial, and will be started again
+    write_json(tmp_path / "search.json", stored)
+    with pytest.raises(TimeoutError, match="No chief answered"):
+        search(tmp_path)
 
 
 def test_a_worker_whose_chief_ends_before_it_answers_ends(tmp_path, variables, monkeypatch):
     search(tmp_path)
-    monkeypatch.setattr(roles, "LATE", 1)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def leave():
@@ -325,12 +329,14 @@ def test_a_worker_whose_chief_ends_before_it_answers_ends(tmp_path, variables, m
             search(tmp_path)
 
 
-def test_a_worker_whose_trial_another_ended_keeps_its_record(tmp_path):
-    for ended, attempts in ((roles.Ended, 1), (SystemExit, 0)):
+def test_a_worker_without_a_chief_ends_and_costs_no_trial(tmp_path):
+    """Where another worker has ended its trial, it leaves the record."""
+    for ended, attempts in ((roles.Ended, 1), (SystemExit, 0), (roles.NoChiefError, 0)):
+        folder = tmp_path / ended.__name__
         with pytest.raises(ended):
-            search(tmp_path / ended.__name__, {0: fail(ended(0))})
-        record = read_record(tmp_path / ended.__name__ / "trials" / "trial_0")
-        assert record["attempts"] == attempts
+            search(folder, {0: fail(ended(0))})
+        assert read_record(folder / "trials" / "trial_0")["attempts"] == attempts
+        assert not state.load(folder)["oracle"]["end_order"]
 
 
 def test_a_call_that_the_end_of_the_chief_cut_off_is_made_again(chief, monkeypatch):
@@ -341,7 +347,7 @@ def test_a_call_that_the_end_of_the_chief_cut_off_is_made_again(chief, monkeypat
     client.get_trial.side_effect = [cut_off, cut_off, "trial"]
     monkeypatch.setattr(roles, "await_chief", lambda has_ended: None)
     name = oracle.get_space().get(state.ID)
-    assert roles.Line(client, name, "folder", None).get_trial("0") == "trial"
+    assert roles.Line(client, name, "folder", lambda: False).get_trial("0") == "trial"
     client.get_trial.side_effect = [cut_off]
     with pytest.raises(ValueError, match="serves another search than directory='folder'"):
-        roles.Line(client, "another", "folder", None).get_trial("0")
+        roles.Line(client, "another", "folder", lambda: False).get_trial("0")

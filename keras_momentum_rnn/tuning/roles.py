@@ -10,20 +10,23 @@ import threading
 import time
 from concurrent import futures
 
-from keras_tuner.errors import FatalValueError
+from keras_tuner.errors import FatalError, FatalValueError
 
 from keras_momentum_rnn.tuning import state
 
 IP, PORT, ID = "KERASTUNER_ORACLE_IP", "KERASTUNER_ORACLE_PORT", "KERASTUNER_TUNER_ID"
 # Seconds that a worker waits for a chief, as long as keras-tuner lets a call wait.
 PATIENCE = 3600
-# Seconds that a chief waits for workers after all trials, which call every second, and a worker
-# for a chief.
+# Seconds that a chief waits for workers after all trials: they call every second.
 LATE = 10
 
 
 class Ended(SystemExit):
     """The search has ended without this worker, so its process ends, too."""
+
+
+class NoChiefError(FatalError, TimeoutError):
+    """keras-tuner would take a plain error for the trial's, and wait for another hour."""
 
 
 def role():
@@ -97,19 +100,20 @@ def serve(tuner):
         raise oracle.error
 
 
-def work(make_tuner, directory, settings, fit, has_ended):
+def work(make_tuner, directory, settings, fit, max_trials, overwrite):
     """Train the trials that the chief gives, and end the process.
 
     Args:
         make_tuner: function that returns a tuner.
-        directory: that of `tune`.
+        directory, max_trials, overwrite: those of `tune`.
         settings: what the search of the chief must have, too.
         fit: dict of the arguments of `fit`.
-        has_ended: function that tells whether no chief will come, since all trials have ended.
     """
     import grpc
 
-    await_chief(has_ended)
+    has_ended = functools.partial(state.has_ended, directory, settings, max_trials)
+    # A search that is there is not the one that the chief will begin.
+    await_chief((lambda: False) if overwrite else has_ended)
     stored = state.same(directory, settings)
     try:
         with quiet():
@@ -124,32 +128,30 @@ def work(make_tuner, directory, settings, fit, has_ended):
     sys.exit(0)
 
 
+def stop_if(has_ended):
+    """End the process if no chief will come."""
+    if has_ended():
+        print(f"{os.environ[ID]} ends: all trials of its search have ended", file=sys.stderr)
+        raise Ended(0)
+
+
 def await_chief(has_ended):
     """Wait until the chief listens, and say so.
 
     A worker that comes after the last trial would wait for an hour:
     `test_a_worker_that_comes_after_the_last_trial_ends`.
-
-    Raises:
-        Ended: if the search has ended.
-        TimeoutError: if no chief answers.
     """
     ip, port = address()
-    begun, announced = time.monotonic(), False
+    end, announced = time.monotonic() + PATIENCE, False
     while True:
         with contextlib.suppress(OSError), socket.create_connection((ip, port), timeout=1):
             return
-        waited = time.monotonic() - begun
-        if waited >= LATE and has_ended():
-            print(
-                f"{os.environ[ID]} ends: all trials of its search have ended", file=sys.stderr
-            )
-            raise Ended(0)
+        stop_if(has_ended)
         if not announced:
             print(f"{os.environ[ID]} waits for the chief at {ip}:{port}", file=sys.stderr)
         announced = True
-        if waited > PATIENCE:
-            raise TimeoutError(f"No chief answered at {ip}:{port} for {PATIENCE} seconds")
+        if time.monotonic() > end:
+            raise NoChiefError(f"No chief answered at {ip}:{port} for {PATIENCE} seconds")
         time.sleep(1)
 
 
@@ -163,7 +165,7 @@ class Line:
         client: `OracleClient` of keras-tuner.
         search: name of the search, from its search.json.
         directory: that of `tune`.
-        has_ended: that of `work`.
+        has_ended: function that tells whether the chief has left after the last trial.
     """
 
     def __init__(self, client, search, directory, has_ended):
@@ -203,8 +205,8 @@ class Line:
                 called.set_exception(error)
 
         threading.Thread(target=call, daemon=True).start()
-        while not futures.wait([called], timeout=LATE).done:
-            await_chief(self.has_ended)
+        while not futures.wait([called], timeout=1).done:
+            stop_if(self.has_ended)
         return called.result()
 
     def check(self):

@@ -154,12 +154,7 @@ def tune(
     make_tuner = functools.partial(Tuner, oracle, watched, directory, executions)
     fit["verbose"] = 0
     if part == "worker":
-        # With `overwrite` the search that is there is not the one that the chief will begin.
-        limit = {"max_trials": oracle.max_trials}
-        ended = functools.partial(state.has_ended, directory, settings, **limit)
-        roles.work(
-            make_tuner, directory, settings, fit, (lambda: False) if overwrite else ended
-        )
+        roles.work(make_tuner, directory, settings, fit, oracle.max_trials, overwrite)
     with state.claimed(directory, settings, overwrite) as stored:
         tuner = make_tuner()
         state.restore(oracle, stored)
@@ -171,6 +166,8 @@ def tune(
             done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
             again = "repeat the call without `overwrite`" if overwrite else "repeat the call"
             raise shown_alone(KeyboardInterrupt(f"{done}; {again} to resume")) from None
+        stored["ended"] = oracle.max_trials
+        state.save(directory, stored, oracle)
         return finish(tuner, stored)
 
 

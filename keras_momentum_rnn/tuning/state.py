@@ -1,7 +1,7 @@
 """The state of a search on the disk, so that an interrupted search can resume.
 
 search.json                   settings, keras-tuner's state when a trial last began or ended,
-                              and the trial in best.keras
+                              `max_trials` once they have ended, and the trial in best.keras
 trials/                       keras-tuner's files; only the weights in them are read again
 trials/trial_07/record.json   attempts, executions and error of a trial
 lock                          of the process that leads the search
@@ -105,10 +105,10 @@ def load(directory):
 
 
 def has_ended(directory, settings, max_trials):
-    """Return whether all trials of the search with these settings have ended."""
-    with contextlib.suppress(ValueError):  # its chief has not begun it
-        oracle = same(directory, settings)["oracle"] or {}
-        return oracle.get("stopped_at") == [max_trials] and not oracle["ongoing_trials"]
+    """Return whether the search with these settings has ended and its chief has left."""
+    # Its chief has not begun it, or a shared folder fails for a moment.
+    with contextlib.suppress(ValueError, OSError):
+        return same(directory, settings).get("ended", 0) == max_trials
     return False
 
 
