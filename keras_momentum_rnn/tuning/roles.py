@@ -112,7 +112,7 @@ def work(make_tuner, directory, settings, fit, max_trials, overwrite):
     import grpc
 
     has_ended = functools.partial(state.has_ended, directory, settings, max_trials)
-    # A search that is there is not the one that the chief will begin.
+    # With `overwrite` the search that is there is not the one that the chief will begin.
     await_chief((lambda: False) if overwrite else has_ended)
     stored = state.same(directory, settings)
     try:
