@@ -314,7 +314,8 @@ def test_a_worker_that_comes_after_the_last_trial_ends(
         search(tmp_path)
 
 
-def test_a_worker_whose_chief_ends_before_it_answers_ends(tmp_path, variables, monkeypatch):
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_worker_whose_chief_ends_before_it_answers_ends(overwrite, tmp_path, variables):
     search(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -326,7 +327,7 @@ def test_a_worker_whose_chief_ends_before_it_answers_ends(tmp_path, variables, m
         threading.Thread(target=leave, daemon=True).start()
         variables(PORT=str(listening.getsockname()[1]))
         with pytest.raises(SystemExit, match=r"^0$"):
-            search(tmp_path)
+            search(tmp_path, overwrite=overwrite)
 
 
 def test_a_worker_without_a_chief_ends_and_costs_no_trial(tmp_path):

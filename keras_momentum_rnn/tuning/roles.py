@@ -26,7 +26,11 @@ class Ended(SystemExit):
 
 
 class NoChiefError(FatalError, TimeoutError):
-    """keras-tuner would take a plain error for the trial's, and wait for another hour."""
+    """No chief has answered for an hour.
+
+    keras-tuner would take a plain `TimeoutError` for the trial's: it would wait for a second
+    hour, and then record the trial as failed.
+    """
 
 
 def role():
@@ -136,7 +140,7 @@ def stop_if(has_ended):
 
 
 def await_chief(has_ended):
-    """Wait until the chief listens, and say so.
+    """Wait until the chief listens, and say so, or end if the search has ended.
 
     A worker that comes after the last trial would wait for an hour:
     `test_a_worker_that_comes_after_the_last_trial_ends`.
@@ -191,9 +195,9 @@ class Line:
                     raise
 
     def answer(self, function, *args, **kwargs):
-        """Call a function of the client, unless the chief ended just before it.
+        """Return what a function of the client returns, or end if the chief has left before it.
 
-        keras-tuner lets such a call wait for an hour:
+        keras-tuner lets a call to a chief that has left wait for an hour:
         `test_a_worker_whose_chief_ends_before_it_answers_ends`.
         """
         called = futures.Future()

@@ -166,7 +166,7 @@ def tune(
             done = f"{len(oracle.end_order)} of {oracle.max_trials or '?'} trials done"
             again = "repeat the call without `overwrite`" if overwrite else "repeat the call"
             raise shown_alone(KeyboardInterrupt(f"{done}; {again} to resume")) from None
-        stored["ended"] = oracle.max_trials
+        stored["ended"] = oracle.max_trials  # read by workers that come late
         state.save(directory, stored, oracle)
         return finish(tuner, stored)
 

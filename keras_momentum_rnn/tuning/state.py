@@ -106,7 +106,7 @@ def load(directory):
 
 def has_ended(directory, settings, max_trials):
     """Return whether the search with these settings has ended and its chief has left."""
-    # Its chief has not begun it, or a shared folder fails for a moment.
+    # Raised where the chief has not begun the search, or a shared folder fails for a moment.
     with contextlib.suppress(ValueError, OSError):
         return same(directory, settings).get("ended", 0) == max_trials
     return False
