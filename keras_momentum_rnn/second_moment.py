@@ -1,6 +1,7 @@
 """The second moment of Adam and RMSProp; on TensorFlow less of it is kept for going back."""
 
 import math
+from numbers import Real
 
 import keras
 from keras import ops
@@ -16,8 +17,8 @@ def update_second_moment(u, m, beta, epsilon):
 
     Args:
         u, m: tensors `(batch, width)` of one dtype, m not negative.
-        beta: float in [0, 1).
-        epsilon: float above 0.
+        beta: float in [0, 1), or a tensor.
+        epsilon: float above 0, or a tensor.
 
     Source: Nguyen et al. (2020), equations 14 and 15.
     """
@@ -31,8 +32,10 @@ def update_second_moment(u, m, beta, epsilon):
     if keras.config.backend() == "tensorflow":
         import tensorflow as tf
 
-        # Eagerly no loop stores anything, and a hand-written gradient has no second derivative.
-        if not tf.executing_eagerly():
+        # Eagerly no loop stores anything, and a hand-written gradient has no second derivative,
+        # nor one for numbers that are learned.
+        fixed = isinstance(beta, Real) and isinstance(epsilon, Real)
+        if fixed and not tf.executing_eagerly():
             return tf.custom_gradient(_keeping_less(update, beta))(u, m)
     return update(u, m)
 

@@ -63,6 +63,34 @@ class Twice(rules.Rule):
         return self.inner[0].update(2 * u, slots)
 
 
+class LearnedScale(rules.ScaledRule):
+    """Its numbers are made of a weight, which it lacks before it is built."""
+
+    def build(self, add_weight):
+        self.numbers = add_weight(shape=(4,), initializer="zeros", name="numbers")
+
+    def number(self, i):
+        return ops.sigmoid(ops.convert_to_tensor(self.numbers)[i])
+
+    beta = property(lambda self: self.number(0))
+    epsilon = property(lambda self: self.number(1))
+    scaling = property(lambda self: (self.number(2), self.number(3), 1.0))
+
+
+def test_a_scaled_rule_may_learn_its_numbers():
+    layer = kmr.RuleLSTM(4, rule=LearnedScale())
+    model = keras.Sequential([keras.Input((None, 3)), layer])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    model.fit(X, np.ones((2, 4)), verbose=0)
+    assert layer.plan(training=True).path == "step"
+    assert array(layer.rule.numbers).all()
+    adam = kmr.AdamLSTM(4, momentum=0.5, step_size=0.5, beta=0.5, epsilon=0.5)
+    adam.build(X.shape)
+    layer.rule.numbers.assign(np.zeros(4))
+    layer.set_weights([*adam.get_weights(), np.zeros(4)])
+    assert_close(run(layer, X)[0], run(adam, X)[0], tolerance=1e-6)
+
+
 LEARNED = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
 
 
@@ -329,7 +357,15 @@ def test_the_slope_of_a_scaled_drive_holds_for_large_inputs(size, factor):
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has graphs")
-@pytest.mark.parametrize("layer_class", [kmr.AdamLSTM, kmr.RMSPropGRU, kmr.AdamDTRIV])
+@pytest.mark.parametrize(
+    "layer_class",
+    [
+        kmr.AdamLSTM,
+        kmr.RMSPropGRU,
+        kmr.AdamDTRIV,
+        lambda *args, **options: kmr.RuleLSTM(*args, rule=LearnedScale(), **options),
+    ],
+)
 @pytest.mark.parametrize("mask", [None, [[True] * 6 + [False] * 3, [False] + [True] * 8]])
 def test_a_loop_in_a_graph_has_the_gradients_of_eager_execution(layer_class, mask):
     import tensorflow as tf

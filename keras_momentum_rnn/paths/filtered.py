@@ -210,9 +210,11 @@ def powers_overflow(rule):
 
     Then its filter would multiply infinity by zero.
     """
+    if rule.has_weights:  # it may not have them yet
+        return False
     if rule.scaled:
         mu, _, _ = rule.scaling
-    elif rule.linear and not rule.has_weights:
+    elif rule.linear:
         steps = ops.convert_to_tensor(SAMPLED_STEPS) if rule.counts else None
         try:
             mu, _ = rule.coefficients(steps)

@@ -127,13 +127,15 @@ def call_of(cell, training, **call):
     dropout = None
     if training and cell.dropout:
         dropout = "gates" if getattr(cell, "implementation", 2) == 1 else "input"
-    mu, gain, factor = rule.scaling if rule.scaled else (0, 1, 1)
-    if rule.scaled and not rule.has_velocity and is_number(mu) and mu != 0:
+    # Before it is built, a rule may lack weights that these numbers are made of.
+    known = rule.scaled and (cell.built or not rule.has_weights)
+    mu, gain, factor = rule.scaling if known else (0, 1, 1)
+    if known and not rule.has_velocity and is_number(mu) and mu != 0:
         raise ValueError(
             f"{type(rule).__name__} has no velocity, so mu must be 0 in its `scaling`. "
             f"Received: scaling={rule.scaling}"
         )
-    numbers = (mu, gain, factor, rule.beta, rule.epsilon) if rule.scaled else ()
+    numbers = (mu, gain, factor, rule.beta, rule.epsilon) if known else ()
     learns = rule.learns or not all(map(is_number, numbers))
     return Call(
         dtype=cell.compute_dtype,
