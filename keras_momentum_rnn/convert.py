@@ -27,6 +27,7 @@ from keras_momentum_rnn.rebuilding import (
     parts_of,
     run_graph,
     states_of,
+    told_of,
 )
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
@@ -302,9 +303,11 @@ class _Conversion:
                 )
         first, *others = map(copied, sources)
         target.assign(sum(others, start=first))
-        if not others:  # a config does not say what was set on the weight itself
-            target.regularizer = sources[0].regularizer
-            target.constraint = sources[0].constraint
+        for name in () if others else ("regularizer", "constraint"):
+            # A config does not say what was set on the weight itself.
+            part = getattr(sources[0], name)
+            if told_of(part) != told_of(getattr(target, name)):
+                setattr(target, name, part)
         _share_flag(sources, target)
         self.assigned.update((id(source), target) for source in sources)
 

@@ -199,6 +199,15 @@ def copied(variable: Any) -> Any:
     return ops.copy(ops.convert_to_tensor(variable))
 
 
+def told_of(part: Any) -> tuple[Any, ...]:
+    """Return what tells a regularizer or a constraint, whichever layer it is bound to."""
+    try:
+        config = repr(part.get_config())
+    except (AttributeError, NotImplementedError):
+        config = None
+    return type(part), getattr(part, "__code__", None), config
+
+
 def runs_as(part: Any, kind: type, *methods: str) -> bool:
     """Return whether an object is of a class, and its own class has the same methods."""
     same = (getattr(type(part), name) is getattr(kind, name) for name in methods)

@@ -112,6 +112,32 @@ def test_what_was_set_on_a_weight_itself_goes_along():
     assert [w.constraint for w in fast.weights] == [None, recurrent.constraint, None]
 
 
+class Penalised(layers.Layer):
+    def build(self, shape):
+        self.rate = self.add_weight(shape=(), initializer="ones", trainable=False)
+        self.w = self.add_weight(shape=shape[-1:], initializer="ones", regularizer=self.penalty)
+
+    def penalty(self, w):
+        return self.rate * ops.sum(w)
+
+    def call(self, x):
+        return x * self.w
+
+
+def test_a_penalty_that_a_layer_computes_is_that_of_the_copy():
+    rotated = kmr.DTRIV(UNITS, recurrent_regularizer="l2", initial_rotation="skew")
+    inputs = keras.Input((TIME, WIDTH))
+    model = keras.Model(
+        inputs, Penalised()(rotated(layers.LSTM(3, return_sequences=True)(inputs)))
+    )
+    fast = accelerate(model)
+    skew, rate = fast.layers[2].cell.skew, fast.layers[3].rate
+    skew.assign(2 * ops.convert_to_tensor(skew))
+    rate.assign(3.0)
+    for factor, one, other in zip((4, 3), model.losses, fast.losses, strict=True):
+        assert array(other) == pytest.approx(factor * array(one))
+
+
 def test_a_stateful_layer_goes_on_from_its_states():
     layer = layers.SimpleRNN(UNITS, stateful=True)
     layer(sequences())
