@@ -6,7 +6,7 @@ import pytest
 from harness import BACKEND, array, normal
 from keras import ops
 
-from keras_momentum_rnn import AdamLSTM, MomentumRNN
+from keras_momentum_rnn import DTRIV, AdamLSTM, MomentumRNN
 from keras_momentum_rnn.optimizers import HessianFree, HessianFreeModel, hessian_free_model
 
 RNG = np.random.default_rng(0)
@@ -340,6 +340,13 @@ def test_stateful_layers_are_refused(around):
     hidden = around(keras.layers.SimpleRNN(2, stateful=True, name="carries"))(inputs)
     model = HessianFreeModel(inputs, keras.layers.Dense(1)(hidden))
     with pytest.raises(ValueError, match="Received: the stateful layer 'carries'"):
+        model.compile(HessianFree(), "mse")
+
+
+def test_a_multiple_of_the_learning_rate_is_refused():
+    inputs = keras.Input((4, 2))
+    model = HessianFreeModel(inputs, DTRIV(2, recurrent_lr_multiplier=0.3)(inputs))
+    with pytest.raises(ValueError, match=r"Received: .* recurrent_lr_multiplier=0\.3"):
         model.compile(HessianFree(), "mse")
 
 

@@ -94,10 +94,10 @@ class HessianFreeModel(keras.Model):
 
         Raises:
             ValueError: if it is not a `HessianFree`, or was built for other variables; if a
-                layer computes in half precision, is quantized or `stateful`; if nothing is
-                trainable; if a loss sums over the batch and `curvature_fraction` is below 1;
-                under a strategy of TensorFlow with several replicas; on PyTorch, if
-                `jit_compile` is True.
+                layer computes in half precision, is quantized or `stateful`, or has a
+                `recurrent_lr_multiplier` other than 1; if nothing is trainable; if a loss
+                sums over the batch and `curvature_fraction` is below 1; under a strategy of
+                TensorFlow with several replicas; on PyTorch, if `jit_compile` is True.
         """
         optimizer = keras.optimizers.get(optimizer)
         if not isinstance(optimizer, HessianFree):
@@ -119,6 +119,13 @@ class HessianFreeModel(keras.Model):
                     "A HessianFreeModel evaluates each batch several times, and a `stateful` "
                     "layer would go on from one to the next. Received: the stateful layer "
                     f"{layer.name!r}"
+                )
+            if getattr(layer, "recurrent_lr_multiplier", 1) != 1:
+                raise ValueError(
+                    "HessianFree takes no multiple of the learning rate: its steps come from "
+                    "the gradient of the objective itself. Received: a layer "
+                    f"{layer.name!r} with recurrent_lr_multiplier="
+                    f"{layer.recurrent_lr_multiplier}"
                 )
             if hasattr(layer, "use_cudnn") and has_kernels_without_second_derivatives:
                 layer.use_cudnn = False
