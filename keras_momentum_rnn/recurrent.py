@@ -61,7 +61,8 @@ class RuleLayer(keras.layers.RNN):
             **cls.own_hyperparameters,
         }
         cls.__signature__ = FullSignature(cls.keras_layer, cls.cell_class, cls)
-        delegate(cls, [*cell_arguments(cls.cell_class), "rule"], "cell")
+        names = [*cell_arguments(cls.cell_class), "rule"]
+        delegate(cls, [name for name in names if not hasattr(cls, name)], "cell")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         cell_class = self.chosen_cell()
@@ -186,7 +187,7 @@ class RuleLayer(keras.layers.RNN):
         if states is not None:
             states = [
                 keras.Variable(
-                    ops.zeros(state.shape, dtype=self.cell.slot_dtype),
+                    ops.copy(ops.cast(ops.convert_to_tensor(state), self.cell.slot_dtype)),
                     trainable=False,
                     autocast=False,
                     name=f"rnn_state_{i}",  # on JAX, a tree of states has each path once

@@ -204,6 +204,10 @@ def test_a_subclass_may_write_its_arguments_as_it_likes():
     class Layer(kmr.MomentumLSTM):
         cell_class = OfUser
 
+    class Below(Layer):
+        units = property(lambda self: "of the user")
+
     layer = Layer(UNITS, extra=3, name="mine")
+    assert type("Last", (Below,), {})(UNITS).units == "of the user"
     for same in (layer, Layer.from_config(layer.get_config())):
         assert (same.extra, same.dropout, same.name) == (3, 0.5, "mine")

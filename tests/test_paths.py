@@ -323,6 +323,15 @@ def test_slots_of_a_subclass_start_where_it_says(device):
     assert layers[0].plan().path in ("native", "step", "drive")
 
 
+def test_states_of_a_subclass_start_where_it_says():
+    layer, stateful = Offset(4), Offset(4, stateful=True)
+    x = normal(np.random.default_rng(0), 3, TIME, 2)
+    for each in (layer, stateful):
+        each.build(x.shape)
+    stateful.set_weights(layer.get_weights())
+    assert_close(run(stateful, x)[0], run(layer, x)[0], tolerance=1e-6)
+
+
 class LearnedMean(Mean):
     """One whose inputs have a weight, which is known once the layer is built."""
 

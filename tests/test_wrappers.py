@@ -31,6 +31,15 @@ def test_bare_cell_in_keras_rnn(case, mask):
         assert_close(a, e, tolerance=4e-6)
 
 
+def test_a_bare_cell_draws_dropout_in_training_alone(case):
+    cell = case.layer(UNITS, dropout=0.3, seed=3).cell
+    cell.build(X[:, 0].shape)
+    seed = array(cell.seed_generator.state)
+    cell(X[:, 0], cell.get_initial_state(BATCH))
+    assert (array(cell.seed_generator.state) == seed).all()
+    cell(X[:1, 0], cell.get_initial_state(1), training=True)
+
+
 def test_stacked_cells_equal_stacked_layers(case):
     one, two = case.layer(UNITS, return_sequences=True, dropout=0.3), case.layer(2)
     stack = keras.layers.RNN(keras.layers.StackedRNNCells([one.cell, two.cell]))

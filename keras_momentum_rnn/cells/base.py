@@ -82,7 +82,8 @@ class RuleCell:
         if overrides(cls, OF_THE_DRIVE, "drive_from_input"):
             cls.drive_from_input = False
         cls.__signature__ = FullSignature(cls.keras_cell, cls)
-        delegate(cls, rule_parameters(cls.rule_class), "rule")
+        names = rule_parameters(cls.rule_class)
+        delegate(cls, [name for name in names if not hasattr(cls, name)], "rule")
 
     def __init__(
         self, *args: Any, rule: Rule | dict[str, Any] | None = None, **kwargs: Any
@@ -335,7 +336,8 @@ class RuleCell:
     def call(
         self, inputs: Tensor, states: list[Tensor], training: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
-        self.draw_dropout(inputs, states[0])
+        if training:
+            self.draw_dropout(inputs, states[0])
         states = self.step_from_input(training)(inputs, list(states))
         return states[0], states
 
