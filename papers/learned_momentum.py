@@ -197,7 +197,7 @@ def by_arm(results):
 
 
 def at_the_end(results):
-    """Return the test scores after the last epoch, as a section.
+    """Return the test scores after the last epoch, of runs that did not diverge, as a section.
 
     No validation chooses an epoch here. All arms have had the same updates, and with the same
     seed the same batches, so that seeds can be compared one by one.
@@ -205,12 +205,19 @@ def at_the_end(results):
     settings, cells = results["settings"], []
     metric, sign = settings["metric"], 1 if settings["larger_is_better"] else -1
     ends = {
-        arm: {run["seed"]: run["curve"][-1][f"test_{metric}"] for run in runs}
+        arm: {
+            run["seed"]: run["curve"][-1][f"test_{metric}"]
+            for run in runs
+            if not run["diverged"]
+        }
         for arm, runs in by_arm(results).items()
     }
     fixed = ends.get("fixed", {})
     for arm, found in ends.items():
         values = list(found.values())
+        if not values:
+            cells.append([arm, "diverged", "-"])
+            continue
         spread = f" ± {np.std(values, ddof=1):.2g}" if len(values) > 1 else ""
         both = sorted({*found} & {*fixed}) if arm != "fixed" else []
         ahead = sum(sign * (found[seed] - fixed[seed]) > 0 for seed in both)

@@ -66,9 +66,11 @@ def going_on(run):
 def metric_curves(runs, layer, name):
     """Return the array (seeds, epochs) of one metric, as far as all seeds have come.
 
-    Seeds that diverged in their first epoch have no curve, and no place beside others.
+    Seeds that diverged have no place beside others, whose curves they would cut short.
     """
-    curves = [[epoch[name] for epoch in run["curve"]] for run in of_layer(runs, layer)]
+    mine = of_layer(runs, layer)
+    mine = [run for run in mine if not run["diverged"]] or mine
+    curves = [[epoch[name] for epoch in run["curve"]] for run in mine]
     curves = [curve for curve in curves if curve] or curves
     shortest = min(map(len, curves))
     return np.array([curve[:shortest] for curve in curves]).reshape(len(curves), shortest)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from papers import files, tasks
-from papers.experiments import results_file, training
+from papers.experiments import results_file, summary, training
 from papers.experiments.comparison import SCHEMA, without_places
 from papers.experiments.constant import constant_scores
 from papers.reproduce import main
@@ -321,6 +321,16 @@ def test_a_seed_that_diverges_at_once_stops_no_comparison(tmp_path, monkeypatch)
     broken.add(("SimpleRNN", 0))
     results = main([*command, f"--output={tmp_path / 'none'}"])
     assert len(results["runs"]) == 4
+
+
+def test_a_seed_that_diverges_later_cuts_no_other_short():
+    def run(scores, diverged=False):
+        epochs = [{"validation_accuracy": score} for score in scores]
+        return {"layer": "LSTM", "curve": epochs, "diverged": diverged, "setup": {"epochs": 3}}
+
+    runs = [run([0.1, 0.2, 0.3]), run([0.2], diverged=True), run([0.2, 0.4, 0.6])]
+    assert summary.mean_curve(runs, "LSTM", "accuracy").tolist() == [0.15, 0.3, 0.45]
+    assert summary.mean_curve(runs[1:2], "LSTM", "accuracy").tolist() == [0.2]
 
 
 def of_targets(y, classes=None):

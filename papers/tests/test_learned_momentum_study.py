@@ -90,9 +90,19 @@ def test_the_report_says_how_soon_and_what_was_learned(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("larger", [True, False])
 def test_seeds_are_compared_one_by_one_after_the_last_epoch(larger):
-    curves = {"fixed": [0.5, 0.7, 0.6], "gate": [0.6, 0.6, 0.65], "unit": [0.2, 0.9]}
+    curves = {
+        "fixed": [0.5, 0.7, 0.6],
+        "gate": [0.6, 0.6, 0.65],
+        "unit": [0.2, 0.9, 7],
+        "scalar": [7],
+    }
     runs = [
-        {"layer": name, "seed": seed, "curve": [{"test_mse": 0.99}, {"test_mse": value}]}
+        {
+            "layer": name,
+            "seed": seed,
+            "curve": [{"test_mse": 0.99}, {"test_mse": value}],
+            "diverged": name == "scalar" or value == 7,
+        }
         for name, values in curves.items()
         for seed, value in enumerate(values)
     ]
@@ -101,3 +111,4 @@ def test_seeds_are_compared_one_by_one_after_the_last_epoch(larger):
     assert "| fixed | 0.600 ± 0.1 | - |" in text
     assert f"| gate | 0.617 ± 0.029 | {2 if larger else 1} of 3 |" in text
     assert "| unit | 0.550 ± 0.49 | 1 of 2 |" in text
+    assert "| scalar | diverged | - |" in text
