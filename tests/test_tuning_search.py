@@ -105,6 +105,14 @@ def test_a_grid_is_tried_as_a_whole(tmp_path):
     assert [row.values for row in results.rows] == first
 
 
+def test_hyperband_says_which_first_trials_it_has_no_place_for(tmp_path):
+    first = [{"layer": "LSTM", "step_size": 0.1 * n} for n in range(1, 6)]
+    with pytest.warns(UserWarning, match="Of the 5 trials in `first` Hyperband tried 2"):
+        options = {"strategy": "hyperband", "max_trials": None, "epochs": 2}
+        results = search(tmp_path, first=first, **options)
+    assert [row.values["step_size"] for row in results.rows] == [0.1, 0.2]
+
+
 def test_hyperband_says_where_a_space_is_too_small_for_it(tmp_path):
     class Small(Scripted):
         def build(self, hp):

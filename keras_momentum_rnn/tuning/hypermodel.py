@@ -70,7 +70,8 @@ class MomentumHyperModel(keras_tuner.HyperModel):
      'clipnorm']
 
     Reference: Nguyen et al. (2020), section 3 and appendix A, whose models are one recurrent
-    layer under a linear head, trained with gradients clipped to a norm of 1.
+    layer under a linear head, trained with gradients clipped to a norm of 1. There it is the
+    norm of all gradients together; `clipnorm` is Keras's, for each weight apart.
     """
 
     def __init__(

@@ -209,14 +209,21 @@ def finish(tuner, stored):
     results = load_results(tuner.directory)
     results.write()
     oracle = tuner.oracle
-    if isinstance(oracle, oracles.Hyperband) and oracle.max_epochs >= oracle.factor:
-        values = [trial.hyperparameters.values for trial in oracle.trials.values()]
-        if all(map(oracles.is_new, values)):
-            warnings.warn(
-                f"Hyperband ended in its first round, after {len(values)} trials: the search "
-                "space has no more points. Search it with `strategy='random'`",
-                stacklevel=3,
-            )
+    values = [trial.hyperparameters.values for trial in oracle.trials.values()]
+    begun, given = sum(map(oracles.is_new, values)), len(oracle.first)
+    if isinstance(oracle, oracles.Hyperband) and begun < given:
+        warnings.warn(
+            f"Of the {given} trials in `first` Hyperband tried {begun}, as many as it begins. "
+            "Raise `epochs`, or search with `strategy='random'`",
+            stacklevel=3,
+        )
+    rounds = isinstance(oracle, oracles.Hyperband) and oracle.max_epochs >= oracle.factor
+    if rounds and begun == len(values):
+        warnings.warn(
+            f"Hyperband ended in its first round, after {len(values)} trials: the search "
+            "space has no more points. Search it with `strategy='random'`",
+            stacklevel=3,
+        )
     if results.best is None:
         errors = [row.error for row in results.rows if row.error] or ["no trial ran"]
         raise RuntimeError(
