@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-# Martens (2010): iterates are kept after 1, 2, 3, 5, 6, ... steps, a geometric sequence.
+# Martens (2010): iterates are kept after 1, 2, 3, 4, 5, 7, 9, ... steps, a geometric sequence.
 KEPT_RATIO = 1.3
 # The progress of a tenth of the steps so far is looked at, and of at least ten.
 WINDOW, WINDOW_SHARE = 10, 0.1

@@ -207,7 +207,8 @@ def to_next_look(run, method, problem, until):
     if isinstance(optimizer, HessianFree):
         steps = int(optimizer.total_cg_steps)
         samples = int(optimizer.curvature_fraction * method.batch_size)
-        run["rows"] += (steps - run["cg_steps"]) * samples
+        # An update has two products beside CG's steps: of its start, and of the step it takes.
+        run["rows"] += (steps - run["cg_steps"] + 2 * method.updates) * samples
         run["cg_steps"] = steps
     run["diverged"] = not math.isfinite(fit.history["loss"][-1])
     due = (run["curve"][-1][0] // (until / POINTS) + 1) * until / POINTS
