@@ -7,8 +7,9 @@
 Tables 1 and 11 of Nguyen et al. (2020): LSTMs of 128 units, 150 epochs over images of 784
 pixels in one fixed random order, with the paper's settings; Table 4: DTRIV of 170 units. We
 train on 50,000 images, since 10,000 choose the epoch; the paper trains on all 60,000. Beside
-them LSTM-x2.5, which the paper does not have: MomentumLSTM without momentum, its inputs
-multiplied by what a momentum of 0.6 multiplies a constant input by, 1 / (1 - 0.6).
+them LSTM-x2.5, which the paper does not have: MomentumLSTM without momentum, its term
+W x + b multiplied by what a momentum of 0.6 multiplies a constant one by, 1 / (1 - 0.6). The
+bias counts: its forget gates start at 3.5, those of LSTM at 2.
 
 LSTM runs as MomentumLSTM with momentum 0 and step size 1: the released LSTM has two biases,
 too. With the extra `cpu` an epoch of a row takes two to three minutes on one CPU core with
