@@ -41,7 +41,10 @@ def copy_compiled_state(old, new, assigned):
     new.optimizer.build(trained)
     sources, targets = old.optimizer.variables, new.optimizer.variables
     counterparts = [assigned[id(variable)] for variable in old.trainable_variables]
-    if len(sources) != len(targets) or list(map(id, counterparts)) != list(map(id, trained)):
+    fresh = keras.saving.deserialize_keras_object(serialized(old.optimizer))
+    fresh.build(old.trainable_variables)
+    same = [v.name for v in fresh.variables] == [v.name for v in sources]
+    if not same or list(map(id, counterparts)) != list(map(id, trained)):
         raise ValueError(
             f"The optimizer of model {old.name!r} was made for other variables than the model "
             "trains now. Compile the model again, as Keras asks for after a change of "

@@ -23,11 +23,13 @@ from keras_momentum_rnn.rebuilding import (
     copy_of,
     copy_own_state,
     has_graph,
+    input_first,
     layers_in,
     parts_of,
     run_graph,
     states_of,
     told_of,
+    wrapper_of,
 )
 from keras_momentum_rnn.recurrent import RuleLayer
 from keras_momentum_rnn.rule_differences import changes_the_drive, difference
@@ -217,7 +219,7 @@ class _Conversion:
             return self.sequential(layer) if sequential else self.functional(layer)
         if parts := parts_of(layer):
             parts = {argument: self.clone(part) for argument, part in parts.items()}
-            return built_like(layer, type(layer)(**{**layer.get_config(), **parts}))
+            return wrapper_of(layer, parts)
         if self.holds(layer):
             raise ValueError(
                 f"Model {layer.name!r} is of a class of its own, {type(layer).__name__}, whose "
@@ -409,6 +411,7 @@ class _ToKeras(_Conversion):
     def called(self, layer, args, kwargs):
         new = self.clone(layer) if isinstance(layer, keras.Layer) else layer
         if id(new) in self.filters:
+            args, kwargs = input_first(layer, args, kwargs)
             states = keras.tree.flatten(kwargs.get("initial_state") or args[1:2])
             too_many = len(states) > layer.cell.own_state_count
             check_exact(layer, {"takes slots in its `initial_state`": too_many})

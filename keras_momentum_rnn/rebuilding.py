@@ -56,7 +56,8 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
         model: a Sequential or Functional model.
         inputs: list of symbolic tensors, one for each of `model.inputs`.
         call: function `(layer, args, kwargs) -> outputs`, called for each call of a layer or
-            an operation in the graph.
+            an operation in the graph. Keras orders layers, and so weights, by how they are
+            called: what is given by name has to stay so.
 
     Returns:
         The list of the outputs.
@@ -72,10 +73,6 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
 
     def call_function(layer, *args, **kwargs):
         args, kwargs = keras.tree.map_structure(lambda x: given.get(id(x), x), (args, kwargs))
-        if not args and isinstance(layer, keras.Layer):
-            first = next(iter(inspect.signature(layer.call).parameters.values()))
-            if first.kind is first.POSITIONAL_OR_KEYWORD and first.name in kwargs:
-                args = (kwargs.pop(first.name),)
         if layer in ends:
             outputs[ends[layer]] = args[0]
             return keras.layers.Identity()(dense[0])
@@ -88,6 +85,17 @@ def run_graph(model: keras.Model, inputs: list[Any], call: Callable[..., Any]) -
         graph, dense, clone_function=lambda layer: layer, call_function=call_function
     )
     return [outputs[i] for i in range(len(outputs))]
+
+
+def input_first(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return `(args, kwargs)` of a call, with the input among args if it is given by name."""
+    if args or not isinstance(layer, keras.Layer):
+        return args, kwargs
+    first = next(iter(inspect.signature(layer.call).parameters.values()))
+    if first.kind is not first.POSITIONAL_OR_KEYWORD or first.name not in kwargs:
+        return args, kwargs
+    others = {name: value for name, value in kwargs.items() if name != first.name}
+    return (kwargs[first.name],), others
 
 
 def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
@@ -106,12 +114,11 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
     else:
         serialized = keras.saving.serialize_keras_object(layer)
         serialized["config"] |= functions_of(layer, serialized["config"]) | changes
-        known = {type(layer).__name__: type(layer)}
+        known = {type(layer).__name__: type(layer), **functions_in(layer)}
         for part in held_layers(layer):
             cls = type(part)
             if keras.saving.get_registered_name(cls) == cls.__name__:  # or it has a package
                 known.setdefault(cls.__name__, cls)
-            known |= {f.__name__: f for f in functions_of(part, vars(part)).values()}
         function = layer.function if isinstance(layer, keras.layers.Lambda) else None
         if function is not None:
             known[getattr(function, "__name__", "")] = function
@@ -121,10 +128,32 @@ def copy_of(layer: keras.layers.Layer, **changes: Any) -> keras.layers.Layer:
         if function is not None:
             # One made of its code would have other globals.
             new.function = function
-        for old_part, new_part in zip(held_layers(layer), held_layers(new)):
-            for name, activation in functions_of(old_part, vars(new_part)).items():
-                setattr(new_part, name, activation)
+        copy_functions(layer, new)
     return built_like(layer, new)
+
+
+def wrapper_of(
+    layer: keras.layers.Layer, parts: dict[str, keras.layers.Layer]
+) -> keras.layers.Layer:
+    """Return a new wrapper with the config of a wrapper, of other layers, built if that is."""
+    with keras.saving.custom_object_scope(functions_in(layer)):
+        new = type(layer)(**{**layer.get_config(), **parts})
+    for name, part in parts_of(new).items():
+        copy_functions(parts[name], part)
+    return built_like(layer, new)
+
+
+def functions_in(layer: keras.layers.Layer) -> dict[str, Callable[..., Any]]:
+    """Return the activation functions of a layer and of those inside it, by their names."""
+    parts = held_layers(layer)
+    return {f.__name__: f for part in parts for f in functions_of(part, vars(part)).values()}
+
+
+def copy_functions(old: keras.layers.Layer, new: keras.layers.Layer) -> None:
+    """Give a layer the activation functions of another of its kind, which Keras only names."""
+    for old_part, new_part in zip(held_layers(old), held_layers(new)):
+        for name, activation in functions_of(old_part, vars(new_part)).items():
+            setattr(new_part, name, activation)
 
 
 def copy_state(old: keras.layers.Layer, new: keras.layers.Layer) -> None:
@@ -151,7 +180,7 @@ def copy_own_state(
     if len(sources) != len(targets):
         raise ValueError(
             f"Layer {old.name!r} has {len(sources)} variables, but {len(targets)} "
-            "where it is rebuilt from its config"
+            "where it is rebuilt from its config: a layer builds its own layers in `build`"
         )
     names = [variable.name for variable in sources]
     if sorted(names) == sorted({v.name for v in targets}):
@@ -206,6 +235,14 @@ def told_of(part: Any) -> tuple[Any, ...]:
     except (AttributeError, NotImplementedError):
         config = None
     return type(part), getattr(part, "__code__", None), config
+
+
+def is_loop(layer: Any) -> bool:
+    """Return whether a layer is recurrent with a loop of Keras or ours, not one of the user."""
+    known = ("keras.", f"{__package__}.")
+    return isinstance(layer, keras.layers.RNN) and all(
+        method.__module__.startswith(known) for method in (layer.call, layer.inner_loop)
+    )
 
 
 def runs_as(part: Any, kind: type, *methods: str) -> bool:

@@ -23,6 +23,8 @@ from keras_momentum_rnn.rebuilding import (
     copy_of,
     copy_state,
     has_graph,
+    input_first,
+    is_loop,
     layers_in,
     run_graph,
     runs_as,
@@ -79,10 +81,11 @@ def step_model(model: keras.Model, constant_inputs: Sequence[str] = ()) -> keras
     """Return a model of one time step, for streams.
 
     Step by step it gives what `predict` gives for the sequence so far. An output that has a
-    time axis loses it; any other is that of the sequence up to this step. The result is a Keras
-    model like any other and exports to every format. It is a copy: training the original does
-    not change it. The matrix of an orthogonal layer is computed here, once. Load weights into
-    `model` beforehand: loaded into the result, they would not change this matrix.
+    time axis loses it; any other is that of the sequence up to this step. The result is a
+    Keras model like any other and exports to every format. It is a copy: training the original
+    does not change it, and streams start at zero also where a `stateful` layer holds states.
+    The matrix of an orthogonal layer is computed here, once. Load weights into `model`
+    beforehand: loaded into the result, they would not change this matrix.
 
     Args:
         model: a built Sequential or Functional model. The second axis of each input is time.
@@ -242,6 +245,7 @@ class _OneStep:
 
     def call(self, layer, args, kwargs):
         """Call the copy of a layer, or an operation."""
+        args, kwargs = input_first(layer, args, kwargs)
         # A scalar of NumPy is no more than a number.
         tensors = [
             x
@@ -255,11 +259,11 @@ class _OneStep:
             for x, mask in zip(inputs, keras.tree.flatten(kwargs.get("mask"))):
                 self.masks[id(x)] = mask
             return run_graph(layer, list(map(self.cast, inputs, layer.inputs)), self.call)
-        if any(timed) and _is_loop(layer):
+        if any(timed) and is_loop(layer):
             return self.recur(layer, args, kwargs)
         if any(timed):
             _check_per_step(layer, tensors, timed)
-        outputs = self.copy(layer)(*args, **kwargs)
+        outputs = self.call_copy(layer, *args, **kwargs)
         if any(timed):
             keras.tree.map_structure(self.with_time, outputs)
             self.pass_mask(layer, args, outputs)
@@ -298,7 +302,7 @@ class _OneStep:
             for name, size, dtype in _states_of(layer)
         ]
         packed = keras.tree.pack_sequence_as(layer.cell.state_size, states)
-        h, *new = self.copy(layer, one_step=True)(args[0], initial_state=packed, mask=mask)
+        h, *new = self.call_copy(layer, args[0], one_step=True, initial_state=packed, mask=mask)
         flat = keras.tree.flatten(new)
         self.states += states
         self.new_states += flat
@@ -309,34 +313,36 @@ class _OneStep:
             self.masks[id(h)] = mask
         return [h, *new] if layer.return_state else h
 
-    def copy(self, layer, one_step=False):
-        """Return the copy of a layer, one and the same where the layer is shared.
+    def call_copy(self, layer, *args, one_step=False, **kwargs):
+        """Call the copy of a layer, one and the same where the layer is shared.
 
         Args:
             layer: a layer, or an operation, which is its own copy.
+            *args: of the call, as `kwargs`.
             one_step: bool, whether it is recurrent and shall take one step, with its states.
         """
         if not isinstance(layer, keras.layers.Layer):
-            return layer
+            return layer(*args, **kwargs)
         key = id(layer), one_step
-        if key not in self.copies:
-            config, changes = layer.get_config(), {}
-            if "name" in config:
-                # Layers of two models may share a name, which stand in one here.
-                changes["name"] = _free(layer.name, self.copy_names)
-            if isinstance(layer, keras.layers.RNN):
-                changes["stateful"] = False
-            if one_step:
-                changes |= {"return_sequences": False, "return_state": True, "unroll": True}
-                if "use_cudnn" in config:
-                    changes["use_cudnn"] = "auto"
-            new = copy_of(layer, **changes)
-            new.trainable = layer.trainable
-            copy_state(layer, new)
-            if hasattr(getattr(new, "cell", None), "fix_matrix"):
-                new.cell.fix_matrix()
-            self.copies[key] = new
-        return self.copies[key]
+        if key in self.copies:
+            return self.copies[key](*args, **kwargs)
+        config, changes = layer.get_config(), {}
+        if "name" in config:
+            # Layers of two models may share a name, which stand in one here.
+            changes["name"] = _free(layer.name, self.copy_names)
+        if isinstance(layer, keras.layers.RNN):
+            changes["stateful"] = False
+        if one_step:
+            changes |= {"return_sequences": False, "return_state": True, "unroll": True}
+            if "use_cudnn" in config:
+                changes["use_cudnn"] = "auto"
+        self.copies[key] = new = copy_of(layer, **changes)
+        new.trainable = layer.trainable
+        outputs = new(*args, **kwargs)  # which may build layers inside
+        copy_state(layer, new)
+        if hasattr(getattr(new, "cell", None), "fix_matrix"):
+            new.cell.fix_matrix()
+        return outputs
 
 
 def _free(name, taken):
@@ -371,14 +377,6 @@ def _in_order(model, inputs):
     if isinstance(inputs, dict) and not isinstance(model.input, dict):
         return [inputs[x.name] for x in model.inputs]
     return keras.tree.flatten(inputs)
-
-
-def _is_loop(layer):
-    """Return whether a layer is recurrent with a loop of Keras or ours, not one of the user."""
-    known = ("keras.", f"{__package__}.")
-    return isinstance(layer, keras.layers.RNN) and all(
-        method.__module__.startswith(known) for method in (layer.call, layer.inner_loop)
-    )
 
 
 def _check_forwards(layer, args, kwargs):
@@ -427,7 +425,7 @@ def _check_per_step(layer, tensors, timed):
         axes = keras.tree.flatten(getattr(layer, "axis", -1))
         rank = len(tensors[0].shape) + (name == "ExpandDims")
         fits = all(axis is not None and axis % rank >= 2 for axis in axes)
-        fits &= not is_layer or _activates_per_step(layer, tensors[0])
+        fits = fits and (not is_layer or _activates_per_step(layer, tensors[0]))
     if isinstance(layer, keras.layers.Rescaling):
         fits &= max(np.ndim(layer.scale), np.ndim(layer.offset)) < 2
     if not fits or not all(timed):

@@ -69,21 +69,52 @@ def test_models_of_every_structure():
     assert [x.name for x in fast.layers] == [x.name for x in model.layers]
 
 
+def test_what_is_called_by_name_keeps_its_place():
+    """Keras orders layers by how they are called, and `set_weights` goes by the order."""
+    inputs = keras.Input((TIME, WIDTH))
+    x = layers.LSTM(4, return_sequences=True)(inputs)
+    query, key, start = (layers.Dense(4, name=name)(x) for name in ("query", "key", "start"))
+    attended = layers.MultiHeadAttention(1, 4)(query=query, value=key, key=key)
+    start = layers.GlobalAveragePooling1D()(start)
+    decoded = layers.GRU(4)(sequences=layers.Dense(3)(attended), initial_state=start)
+    model = keras.Model(inputs, decoded)
+    model.compile("adam", "mse")
+    data = random(8, TIME, WIDTH), random(8, 4)
+    fit(model, data)
+    fast = accelerate(model)
+    assert [x.name for x in fast.layers] == [x.name for x in model.layers]
+    assert_close(fit(fast, data), fit(model, data), 1e-5)
+    fast.set_weights(model.get_weights())
+    assert_same(model, fast, sequences())
+
+
+def halved(x):
+    """An activation that no one registered."""
+    return x / 2
+
+
+def both_halved():
+    with keras.saving.custom_object_scope({"halved": halved}):  # which Keras needs here
+        return layers.Bidirectional(layers.LSTM(UNITS, activation=halved))
+
+
 @pytest.mark.parametrize(
     "make",
     [
+        both_halved,
         lambda: layers.LSTM(UNITS, use_cudnn=False, implementation=1, dropout=0.2, seed=3),
         lambda: layers.Bidirectional(layers.GRU(UNITS, zero_output_for_mask=True)),
         lambda: layers.SimpleRNN(UNITS, dtype="mixed_bfloat16"),
         lambda: layers.SimpleRNN(UNITS, recurrent_dropout=0.4, seed=3),
     ],
-    ids=["LSTM", "bidirectional", "half", "seed"],
+    ids=["activation", "LSTM", "bidirectional", "half", "seed"],
 )
 def test_a_layer_alone_keeps_its_options(make):
     layer = make()
     layer.build((BATCH, TIME, WIDTH))
     randomized(layer)
-    fast = assert_there_and_back(layer, sequences(), 2 if layer.name == "bidirectional" else 1)
+    both = isinstance(layer, layers.Bidirectional)
+    fast = assert_there_and_back(layer, sequences(), 2 if both else 1)
     if isinstance(layer, layers.LSTM):
         for new in (fast, to_keras(fast)):
             assert new.use_cudnn is False and new.cell.implementation == 1
@@ -273,6 +304,16 @@ def frozen_after_training():
     return model
 
 
+def with_another_layer_frozen():
+    """Keras's `fit` refuses it, though as many weights are trained as before."""
+    first, second = layers.LSTM(2, return_sequences=True, trainable=False), layers.LSTM(2)
+    model = keras.Sequential([keras.Input((TIME, 2)), first, second])
+    model.compile("adam", "mse")
+    fit(model, (random(4, TIME, 2), random(4, 2)))
+    first.trainable, second.trainable = True, False
+    return model
+
+
 def with_a_nameless_metric():
     model = keras.Sequential([keras.Input((TIME, WIDTH)), layers.LSTM(2)])
     model.compile("sgd", "mse", metrics=[huge])
@@ -294,6 +335,7 @@ ERRORS = {
     "again": (lambda: accelerate(layers.LSTM(2)), "no keras.layers.LSTM, GRU, SimpleRNN"),
     "subclassed": (lambda: Subclassed(name="mine"), "'mine'.*class of its own, Subclassed"),
     "frozen": (frozen_after_training, "made for other variables.*Compile the model again"),
+    "another frozen": (with_another_layer_frozen, "made for other variables"),
     "reordered": (with_weights_in_another_order, "made for other variables"),
     "metric": (with_a_nameless_metric, "custom_object_scope.*huge"),
 }

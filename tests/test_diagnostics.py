@@ -138,6 +138,17 @@ def test_masked_steps_have_no_h(name):
     np.testing.assert_array_equal(gradient_norms(model, x, y, layer), 0)
 
 
+def test_masked_steps_may_be_nan():
+    (x, y), layer = data(), kmr.AdamLSTM(UNITS)
+    inputs, mask = keras.Input((TIME, FEATURES)), keras.Input((TIME,), dtype="bool")
+    model = keras.Model([inputs, mask], keras.layers.Dense(1)(layer(inputs, mask=mask)))
+    model.compile("sgd", "mse")
+    seen = np.broadcast_to(np.arange(TIME) != 2, (BATCH, TIME))
+    expected = gradient_norms(model, [x, seen], y, layer)
+    x[:, 2] = np.nan
+    np.testing.assert_array_equal(gradient_norms(model, [x, seen], y, layer), expected)
+
+
 def test_unrolled_steps_have_the_norms_of_a_loop():
     x, y = data()
     x[:, [0, 2]] = 0
@@ -279,6 +290,11 @@ class OutputIsNoState(keras.layers.SimpleRNNCell):
         return 2 * output, states
 
 
+class Louder:
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        return 100 * super().call(sequences, initial_state, mask, training)
+
+
 REFUSED = {
     "no such name": (lambda model: "missing", "missing"),
     "not recurrent": (lambda model: model.layers[-1], "Dense"),
@@ -302,6 +318,10 @@ def test_cells_that_are_refused():
         gradient_norms(model_of(stacked), *data(), stacked)
     with pytest.raises(ValueError, match="one cell"):
         memory_map(stacked, data()[0])
+    for built_on in (keras.layers.LSTM, kmr.MomentumLSTM):
+        louder = type("Louder", (Louder, built_on), {})(2)
+        with pytest.raises(ValueError, match=r"`call` of its own.*Louder"):
+            gradient_norms(model_of(louder), *data(), louder)
     odd = keras.layers.RNN(OutputIsNoState(2))
     with pytest.raises(ValueError, match="OutputIsNoState"):
         gradient_norms(model_of(odd), *data(), odd)

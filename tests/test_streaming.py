@@ -200,8 +200,10 @@ def test_constant_inputs():
     assert_close(y, array(model([X, who])), 2e-6)
     with pytest.raises(ValueError, match="`constant_inputs` must be names"):
         step_model(model, constant_inputs=["listener"])
-    with pytest.raises(ValueError, match="name inputs without a time axis"):
-        step_model(model)
+    parts[1] = layers.Dense(2, activation=lambda x: x * x)(speaker)
+    for other in (model, keras.Model([x, speaker], layers.Concatenate()(parts))):
+        with pytest.raises(ValueError, match="name inputs without a time axis"):
+            step_model(other)
 
 
 def test_nested_models_and_shared_layers():
@@ -346,6 +348,21 @@ def test_an_activation_of_the_user_streams(activation):
     inputs = layers.ReLU()(x)
     dense = layers.Activation(activation)(layers.Dense(UNITS, "relu")(inputs))
     assert_streams(keras.Model(x, kmr.AdamGRU(4)(sequences=dense)))
+
+
+class Head(layers.Layer):
+    """Its layer is built when it is called first, as in many examples of Keras."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.dense = layers.Dense(3)
+
+    def call(self, x):
+        return self.dense(x)
+
+
+def test_a_layer_that_builds_its_layers_in_a_call():
+    assert_streams(sequential(kmr.MomentumLSTM(UNITS), Head()))
 
 
 def windowed(x):

@@ -55,8 +55,8 @@ def gradient_norms(
 
     Raises:
         ValueError: if the model is not built or not compiled with a loss; if it has no such
-            layer, or runs it more than once; if the layer is not recurrent, or h is not one
-            vector (`StackedRNNCells`, `ConvLSTM2D`).
+            layer, or runs it more than once; if the layer is not recurrent or has a `call` of
+            its own, or h is not one vector (`StackedRNNCells`, `ConvLSTM2D`).
 
     Example:
 
@@ -152,6 +152,9 @@ def _probed_call(layer, probe):
     def call(sequences, initial_state=None, mask=None, training=False):
         states = initial_states(layer, len(sequences), initial_state)
         sequences = ops.cast(sequences, probe.dtype)
+        if mask is not None:  # what is masked may be NaN
+            seen = ops.reshape(ops.convert_to_tensor(mask, "bool"), (*sequences.shape[:2], 1))
+            sequences = ops.where(seen, sequences, ops.zeros_like(sequences))
         with dropout_masks(layer.cell, sequences[:, 0], states[0]):
             inputs = ops.concatenate([sequences, probe], axis=-1)
             return rnn(inputs, initial_state=states, mask=mask, training=training)

@@ -5,6 +5,8 @@ import contextlib
 import keras
 from keras import ops, tree
 
+from keras_momentum_rnn.rebuilding import is_loop
+
 
 def recurrent(layer):
     """Return `layer`, or raise if it is no built recurrent layer of one cell."""
@@ -20,6 +22,11 @@ def recurrent(layer):
         )
     if not layer.built:
         raise ValueError(f"`layer` must be built. Received: layer={layer!r}")
+    if not is_loop(layer):
+        raise ValueError(
+            "`layer` must run the loop of a layer of Keras or ours: what a `call` of its own "
+            f"does would not be seen. Received: layer={layer!r}"
+        )
     return layer
 
 

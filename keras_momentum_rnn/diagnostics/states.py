@@ -40,8 +40,9 @@ def memory_map(
         "state 1", ...; slots of rules of your own have the names that the rule gives them.
 
     Raises:
-        ValueError: if the layer is not recurrent, is not built, or holds stacked cells, or if
-            `x` does not have three dimensions, or `mask` not its first two.
+        ValueError: if the layer is not recurrent, is not built, has a `call` of its own or
+            holds stacked cells, or if `x` does not have three dimensions, or `mask` not its
+            first two.
 
     Example:
 
