@@ -166,6 +166,25 @@ def test_gradients_of_each_sample_and_forward_mode(case):
 
 @pytest.mark.transforms
 @pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+@pytest.mark.parametrize("cls", [AdamLSTM, LSTM, GRU], ids=lambda c: c.__name__)
+def test_transforms_inside_what_is_compiled(cls):
+    import torch
+
+    layer = cls(UNITS)
+    x, tangent = torch.randn((3, TIME, FEATURES)), torch.ones((3, TIME, FEATURES))
+    plain, compiled = layer(x), torch.compile(layer, backend="eager")
+    for function in (
+        lambda x: torch.func.jvp(layer, (x,), (tangent,))[1],
+        torch.func.grad(lambda x: layer(x).sum()),
+        lambda x: torch.func.vmap(layer)(torch.stack([x, -x])),
+    ):
+        inside = torch.compile(function, backend="eager")(x)
+        assert_close(array(inside), array(function(x)), 1e-5)
+        assert_close(array(compiled(x)), array(plain), 1e-5)
+
+
+@pytest.mark.transforms
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
 def test_forward_mode_by_the_weights_alone():
     import torch
     from torch.autograd import forward_ad

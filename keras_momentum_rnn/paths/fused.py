@@ -15,8 +15,9 @@ from keras_momentum_rnn.paths.filtered import (
 from keras_momentum_rnn.paths.kernels import fused_kernel, needs_stock_layer
 from keras_momentum_rnn.paths.masks import at, spread_out, until
 
-# With this in its preactivation a sigmoid is 0 or 1 exactly.
-SATURATED = 1e4
+# With this in its preactivation a sigmoid is 0 or 1 exactly, unless the rest is as large. It
+# must be finite in float16, where autocast may put it.
+SATURATED = 6e4
 
 
 def run_on_filtered_input(cell, sequence, plan):

@@ -6,6 +6,18 @@ import itertools
 import keras
 
 
+def untraced(function):
+    """Return a function that `torch.compile` calls, and does not look into.
+
+    It takes and returns plain values. Compilers and imports are nothing that it could trace.
+    """
+    if keras.config.backend() != "torch":
+        return function
+    import torch
+
+    return torch.compiler.assume_constant_result(function)
+
+
 def transform_is_active(tensors, cell):
     """Return whether `torch.func`, forward-mode autograd or `make_fx` acts on a call.
 
@@ -21,7 +33,7 @@ def transform_is_active(tensors, cell):
     import torch
 
     if torch.compiler.is_compiling():
-        return False
+        return transform_of_compiled()
     from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
     if get_proxy_mode() is not None:  # `make_fx` would take a kernel's result for a constant
@@ -30,6 +42,12 @@ def transform_is_active(tensors, cell):
     wrapped = any(map(is_wrapped, itertools.chain(tensors, weights)))
     # `vmap` wraps only what it maps: x and weights may be plain, and the dropout mapped.
     return wrapped or (not torch.jit.is_tracing() and functions_are_refused())
+
+
+@untraced
+def transform_of_compiled():
+    """Return whether `torch.func` acts inside, or around, what `torch.compile` traces."""
+    return functions_are_refused()
 
 
 def functions_are_refused():
@@ -99,15 +117,3 @@ def varying_axes(kind):
     """Return the axes of `jax.shard_map` over which arrays of a type of JAX vary."""
     renamed = getattr(kind, "manual_axis_type", None)
     return getattr(kind, "vma", frozenset()) if renamed is None else renamed.varying
-
-
-def untraced(function):
-    """Return a function that `torch.compile` calls, and does not look into.
-
-    It takes and returns plain values. Compilers and imports are nothing that it could trace.
-    """
-    if keras.config.backend() != "torch":
-        return function
-    import torch
-
-    return torch.compiler.assume_constant_result(function)
