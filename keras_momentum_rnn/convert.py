@@ -22,13 +22,13 @@ from keras_momentum_rnn.rebuilding import (
     copied,
     copy_of,
     copy_own_state,
+    description_of,
     has_graph,
     input_first,
     layers_in,
     parts_of,
     run_graph,
     states_of,
-    told_of,
     wrapper_of,
 )
 from keras_momentum_rnn.recurrent import RuleLayer
@@ -308,7 +308,7 @@ class _Conversion:
         for name in () if others else ("regularizer", "constraint"):
             # A config does not say what was set on the weight itself.
             part = getattr(sources[0], name)
-            if told_of(part) != told_of(getattr(target, name)):
+            if description_of(part) != description_of(getattr(target, name)):
                 setattr(target, name, part)
         _share_flag(sources, target)
         self.assigned.update((id(source), target) for source in sources)

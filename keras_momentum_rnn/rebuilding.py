@@ -228,8 +228,8 @@ def copied(variable: Any) -> Any:
     return ops.copy(ops.convert_to_tensor(variable))
 
 
-def told_of(part: Any) -> tuple[Any, ...]:
-    """Return what tells a regularizer or a constraint, whichever layer it is bound to."""
+def description_of(part: Any) -> tuple[Any, ...]:
+    """Return what a regularizer or a constraint is, whichever layer it is bound to."""
     try:
         config = repr(part.get_config())
     except (AttributeError, NotImplementedError):

@@ -78,7 +78,8 @@ def tune(
         first: list of dicts, trials to start with, such as those of `paper_trials`: values by
             name, as layers take them. What a dict leaves out has the layer's default if the
             search has it; otherwise, and for your own classes of layers, the low end of its
-            range or the first of its choices.
+            range or the first of its choices. Hyperband tries no more of them than it begins
+            trials, and warns.
         seed: integer from 0 to 2^32 - executions: the same seed gives the same trials.
             Defaults to 0.
         overwrite: bool, whether to remove an earlier search there. Defaults to `False`.
