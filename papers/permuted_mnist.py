@@ -45,7 +45,8 @@ DEVIATIONS = (
     "one fixed order of the pixels, of this package; the last 10,000 training images validate, "
     "so that an epoch has 391 updates in place of 469; "
     "LSTM runs as MomentumLSTM with momentum 0 and step size 1, which is the released LSTM "
-    "with its two biases; the paper has five seeds and reports the best epoch on test"
+    "with its two biases; pixels are grey values in [0, 1], where appendix A.1 speaks of "
+    "binary images; the paper has five seeds and reports the best epoch on test"
 )
 
 

@@ -9,7 +9,7 @@ report keeps its title.
 
 import re
 
-from keras_momentum_rnn.atomic_files import read_results, write_json
+from keras_momentum_rnn.atomic_files import locked, read_results, write_json
 from papers import ablation, permuted_mnist
 from papers.command_line import documented_parser, folder, run_example
 from papers.experiments import comparison, report
@@ -39,12 +39,13 @@ def parse(argv):
 
 def write(path):
     """Write the report of a folder again, and the summary in its results.json."""
-    results = read_results(path / "results.json", {})
-    command = (results.get("commands") or ["none"])[0]
+    command = (read_results(path / "results.json", {}).get("commands") or ["none"])[0]
     if not SERVED.match(command):  # the report would lack its sections
         raise ValueError(f"{path} holds results of another command: {command}")
-    results = comparison.completed(results)
-    write_json(path / "results.json", results)
+    (path / "runs").mkdir(exist_ok=True)
+    with locked(path / "runs" / "lock"):  # a process that trains may add a run
+        results = comparison.completed(read_results(path / "results.json", {}))
+        write_json(path / "results.json", results)
     title = (path / "report.md").read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
     claims = (*claims_on(results["settings"]["task"]), *ON_LONG_DEPENDENCIES)
     return report.write(results, path, title, sections(results), claims)

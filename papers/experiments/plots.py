@@ -1,5 +1,6 @@
 """Pictures of a comparison: a finding as the title, and few layers that stand out."""
 
+import itertools
 import textwrap
 
 import numpy as np
@@ -22,8 +23,10 @@ COLORS = {
     "RMSPropLSTM": presentation.ORANGE,
     "MCRM": presentation.PURPLE,
     "NestedLSTM": presentation.VIOLET,
+    "DTRIV": presentation.BROWN,
+    "MomentumDTRIV": presentation.VIOLET,
 }
-LINES = {"GRU": "--", "SimpleRNN": ":"}
+LINES = {"GRU": "--", "SimpleRNN": ":", "DTRIV": "-."}
 # More lines than this cannot be told apart: the others are grey.
 SHOWN = 5
 # Metrics in words, with their units.
@@ -126,11 +129,9 @@ def shown(names):
 
 def styles(names):
     """Return colour and line of each layer."""
-    spare = [c for c in presentation.COLORS if c not in map(COLORS.get, names)]
-    return {
-        name: (COLORS[name] if name in COLORS else spare.pop(0), LINES.get(name, "-"))
-        for name in names
-    }
+    used = {*map(COLORS.get, names)}
+    spare = itertools.cycle([c for c in presentation.COLORS if c not in used] or ["0.4"])
+    return {name: (COLORS.get(name) or next(spare), LINES.get(name, "-")) for name in names}
 
 
 def finding(results, metric, ends):
@@ -166,10 +167,13 @@ def finding(results, metric, ends):
 
 def described(results, title):
     """Return what was compared, and how often."""
-    counts = [len(of_layer(results["runs"], name)) for name in layers(results["runs"])]
+    runs = results["runs"]
+    counts = [len(metric_curves(runs, name, "test_loss")) for name in layers(runs)]
     fewest, most = min(counts), max(counts)
     seeds = most if fewest == most else f"{fewest} to {most}"
-    return f"{title}: " + (f"mean and range of {seeds} seeds" if most > 1 else "one seed")
+    told = f"mean and range of {seeds} seeds" if most > 1 else "one seed"
+    hidden = sum(len(of_layer(runs, name)) for name in layers(runs)) - sum(counts)
+    return f"{title}: {told}" + (f", without {hidden} that diverged" if hidden else "")
 
 
 def epoch_label(results):

@@ -59,7 +59,8 @@ def report(options, command):
     write_json(output / "results.json", {"command": command, "pairs": pairs})
     figures = {"pairs.png": picture(runs, tests)}
     # Its tables of each set are wider than a terminal.
-    publish(output, text(runs, tests, command), figures, until="\n## Each set")
+    told = text(runs, tests, command, fewer_trials(options.results))
+    publish(output, told, figures, until="\n## Each set")
 
 
 def scores_in(results, seeds):
@@ -84,6 +85,20 @@ def scores_in(results, seeds):
             )
     columns = ["set", "layer", "seed", "value", "metric", "score"]
     return pd.concat(tables) if tables else pd.DataFrame(columns=columns)
+
+
+def fewer_trials(results):
+    """Return a sentence on searches in which fewer trials than planned completed, in a list."""
+    found = []
+    for path in sorted(Path(results).glob("*/results.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        planned = content["settings"].get("budget", {}).get("trials", 0)
+        for layer, setup in content.get("setups", {}).items():
+            if setup["trials"] < planned:
+                found.append(
+                    f"{called(layer)} on {path.parent.name} ({setup['trials']} of {planned})"
+                )
+    return [f"Searches in which trials failed: {'; '.join(found)}."] if found else []
 
 
 def value(run, task):
@@ -157,8 +172,8 @@ def confirmed(tests):
     return tests[(tests["over"] == "new") & (tests["p_holm"] < LEVEL) & apart]
 
 
-def text(runs, tests, command):
-    """Return the report as Markdown."""
+def text(runs, tests, command, failed=()):
+    """Return the report as Markdown, `failed` as of `fewer_trials`."""
     new = [name for name in SETS if name in {*runs.loc[runs["study"] == "new", "set"]}]
     cut = [name for name in SETS if name not in new]
     state = f"{len(new)} of {len(SETS)} new sets are through"
@@ -188,7 +203,7 @@ def text(runs, tests, command):
     for study in ("new", "old"):
         if (chosen := runs[runs["study"] == study]).size:
             parts.append(sets_table(chosen))
-    parts.append(f"```sh\n{command}\n```")
+    parts += [*failed, f"```sh\n{command}\n```"]
     return "\n\n".join(parts) + "\n"
 
 

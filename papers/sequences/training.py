@@ -63,6 +63,10 @@ class Search(keras_tuner.HyperModel):
         self.contestant, self.task, self.units = contestant, task, units
         self.budget = budget
 
+    def get_config(self):
+        """Return what a search that resumes must share."""
+        return {"units": self.units, "budget": self.budget, **self.contestant.arguments}
+
     def build(self, hp):
         layer = self.contestant.suggested(hp, self.units)
         rate = hp.Float("learning_rate", *RATES, sampling="log")

@@ -2,8 +2,9 @@
 
     python -m papers.sutskever.cg_beside_nag
 
-This is Figure 5 of Sutskever, Martens, Dahl and Hinton (2013). HF as Martens (2010) has it
-trains the deep autoencoder of curves for 50 updates. The damped quadratic of the next one,
+This is Figure 5 of Sutskever, Martens, Dahl and Hinton (2013). HF with the damping
+of Martens (2010) trains the deep autoencoder of curves for 50 updates. The damped quadratic of
+the next one,
 
     q(x) = g'x + x'(G + damping I) x / 2
 

@@ -6,7 +6,7 @@
 `adding` is that of Sutskever et al. (2013) over 30 steps, a plain network of 50 tanh units: HF
 with and without its hot start (`decay` 0.95 and 0), and NAG at several learning rates. `curves`
 is the deep autoencoder: the hybrid of the paper's appendix A.6, as far as its first phase gets
-in the time, HF as Martens (2010) has it, and NAG.
+in the time, HF with the damping of Martens (2010), and NAG.
 
 Every run begins with the same weights as the others of its seed and has the same CPU time for
 its updates, of all threads; compiling and evaluating do not count. The results that are
@@ -77,7 +77,7 @@ class Method:
     l2: float = 0.0
 
 
-# HF as Martens (2010) has it, the gradient on four times the samples of the curvature.
+# The damping of Martens (2010), and the gradient on four times the samples of the curvature.
 hf_of_2010 = partial(HessianFree, damping=0.1, curvature_fraction=0.25)
 # The first phase of appendix A.6: fixed steps of CG and no line search.
 hybrid = partial(

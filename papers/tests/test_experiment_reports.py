@@ -254,6 +254,9 @@ def test_a_picture_of_what_did_not_learn_says_so():
     assert "one seed" in title
     more = plots.described(results([*LSTM, run("GRU", 0, [0.1], [0.1])]), "title")
     assert more == "title: mean and range of 1 to 2 seeds"
+    hidden = [*LSTM, run("LSTM", 2, [0.1], [0.1], diverged=True)]
+    told = "title: mean and range of 2 seeds, without 1 that diverged"
+    assert plots.described(results(hidden), "title") == told
 
 
 def test_heat_map_has_step_size_across_and_momentum_up():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import test_experiment_reports as made_up
 
+from keras_momentum_rnn.atomic_files import locked
 from papers import permuted_mnist, reports, tasks
 from papers.experiments import comparison, report, results_file, training
 from papers.experiments.comparison import completed
@@ -80,6 +81,13 @@ def test_a_title_says_where_its_two_rows_are_epochs_apart(results):
     )
 
 
+def test_all_rows_that_can_be_trained_are_told_apart(results):
+    runs = [run(row, 0, [0.5], [0.5]) for row in permuted_mnist.ROWS]
+    lines = permuted_mnist.curves_picture({**results, "runs": runs}).axes[0].lines
+    looks = {(line.get_color(), line.get_linestyle()) for line in lines[: len(runs)]}
+    assert len(looks) == len(runs)
+
+
 @pytest.mark.parametrize("script", ["-m papers.learned_momentum", "examples/how_soon.py"])
 def test_a_folder_of_another_command_is_refused(results, script, tmp_path):
     results["commands"] = [f"python {script} --output runs/reproduce"]
@@ -103,14 +111,26 @@ def test_a_report_is_written_again_from_its_results(results, tmp_path):
     (control,) = [line for line in text.splitlines() if line.startswith("| LSTM-x2.5 | 128")]
     assert "units)" not in control  # the papers have no such row
     assert "**It holds so far**: yes for AdamLSTM; not run: MomentumLSTM" in text
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "results.json",
-        "report.md",
-        "losses.png",
-        "score.png",
-        "curves.png",
-    }
+    pictures = {"losses.png", "score.png", "curves.png"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"results.json", "report.md", "runs"} | pictures
     assert json.loads((tmp_path / "results.json").read_text()) == results
+
+
+def test_a_report_waits_for_the_training_that_writes_a_run(results, tmp_path, monkeypatch):
+    results["commands"] = ["python -m papers.permuted_mnist"]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    (tmp_path / "report.md").write_text("# The title\n")
+    completed = reports.comparison.completed
+
+    def meanwhile(content):
+        lock = locked(tmp_path / "runs" / "lock", wait=False)
+        with pytest.raises(ValueError, match="Another process"), lock:
+            pass
+        return completed(content)
+
+    monkeypatch.setattr(reports.comparison, "completed", meanwhile)
+    reports.main([str(tmp_path)])
 
 
 def test_a_run_of_all_epochs_is_whole_with_fewer_updates_than_the_papers(results):

@@ -211,6 +211,21 @@ def test_a_comparison_resumes_where_it_ended(made_set, tmp_path, monkeypatch):
         run.main([*TINY, "--output", str(tmp_path / "parts")])
 
 
+@pytest.mark.parametrize("lost", ["", "results.json"])
+def test_a_search_does_not_go_on_with_another_budget(made_set, tmp_path, monkeypatch, lost):
+    def killed(self, hp, *given, **more):
+        raise KeyboardInterrupt
+
+    given = [*TINY, "--output", str(tmp_path)]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Search, "fit", killed)
+        run.main(given)
+    if lost:
+        (tmp_path / "made" / lost).unlink()
+    with pytest.raises(SystemExit, match=r"batch.size"):
+        run.main([*given, "--batch-size", "3"])
+
+
 # The report
 
 
@@ -279,7 +294,11 @@ def written(folder, name, seeds, missing=None, diverged=None):
         for seed in range(seeds - (layer == missing))
     ]
     task = task_of("accuracy", {"accuracy": 0.2, "loss": 2.0})
-    content = {"settings": {"task": task}, "runs": runs}
+    setups = {
+        layer: {"trials": 8 - (name == "Coffee" and layer == "GRU")} for layer in CONTESTANTS
+    }
+    settings = {"task": task, "budget": {"trials": 8}}
+    content = {"settings": settings, "setups": setups, "runs": runs}
     (folder / name).mkdir(parents=True)
     (folder / name / "results.json").write_text(json.dumps(content))
 
@@ -306,6 +325,7 @@ def test_the_report_is_written(tmp_path):
     text = (tmp_path / "new" / "report.md").read_text()
     assert "| RMSPropLSTM, scale-free : LSTM | 2 |" in text
     assert "2 of 15 new sets are through" in text and "of 8 pairs: none" in text
+    assert "Searches in which trials failed: GRU on Coffee (7 of 8).\n" in text
     assert (tmp_path / "new" / "pairs.png").stat().st_size > 10_000
 
 
