@@ -11,6 +11,7 @@ from the float32 file's, and bytes. It needs the extras `export` and `tasks`.
 """
 
 import argparse
+import sys
 import tempfile
 import warnings
 from importlib import metadata
@@ -47,7 +48,9 @@ def main():
         found[name] = {kind: mean([run[kind] for run in runs]) for kind in runs[0]}
         print(name, found[name], flush=True)
     record = {
-        "command": "KERAS_BACKEND=tensorflow python benchmarks/quantised.py",
+        "command": " ".join(
+            ["KERAS_BACKEND=tensorflow python benchmarks/quantised.py", *sys.argv[1:]]
+        ),
         "seeds": options.seeds,
         "versions": {
             name: metadata.version(name)

@@ -12,6 +12,7 @@ needs the extra `export`.
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -66,7 +67,7 @@ def main():
             for name in LAYERS
         }
     record = {
-        "command": "python benchmarks/streaming.py",
+        "command": " ".join(["python benchmarks/streaming.py", *sys.argv[1:]]),
         "case": {"units": options.units, "features": FEATURES, "steps of a sequence": LENGTH},
         "backend that wrote the files": keras.config.backend(),
         "onnxruntime": metadata.version("onnxruntime"),

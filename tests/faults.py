@@ -1,7 +1,7 @@
 """Do searches end as they would have, if they are killed?
 
     KERAS_BACKEND=torch python tests/faults.py
-    KERAS_BACKEND=torch python tests/faults.py --kills 5 --output faults.json
+    KERAS_BACKEND=torch python tests/faults.py --kills 5 --only random
 
 A search of each strategy, and one of a chief and two workers, runs once to its end, over models
 of a few weights. Then it runs again and again: one of its processes is killed (SIGKILL) at a
@@ -13,8 +13,8 @@ A file event is a file in the search's directory that is opened for writing, ren
 or a directory that is made or removed. A kill comes before the event or, where a file is
 written, in its midst: the file is then cut in half.
 
-After an interruption the same command goes on. It needs PyTorch, whose processes can fork, so
-that Keras is imported once.
+The numbers go to faults.json. After an interruption the same command goes on. It needs PyTorch,
+whose processes can fork, so that Keras is imported once.
 """
 
 import argparse
@@ -47,7 +47,6 @@ import sklearn.gaussian_process  # noqa: F401
 from keras_momentum_rnn.atomic_files import read_results, write_json
 from keras_momentum_rnn.tuning import MomentumHyperModel, load_results, tune
 
-RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "faults.json"
 # The processes of each search.
 ALONE, SHARED = ["tuner0"], ["chief", "worker0", "worker1"]
 SEARCHES = {
@@ -208,7 +207,9 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=51, help="of each search, in all")
     parser.add_argument("--only", choices=SEARCHES, help="one search")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="the JSON file")
+    parser.add_argument(
+        "--output", type=Path, default=Path("faults.json"), help="the JSON file"
+    )
     options = parser.parse_args(argv)
     if keras.config.backend() != "torch":
         sys.exit("Set KERAS_BACKEND=torch: the processes of the other backends cannot fork.")
@@ -217,6 +218,8 @@ def main(argv=None):
     command = "KERAS_BACKEND=torch python tests/faults.py"
     new = {"command": command, **surroundings(), "searches": {}}
     results = read_results(options.output, new)
+    if results | {"searches": {}} != results | new:
+        sys.exit(f"{options.output} has kills of other versions; choose another --output")
     for name in [options.only] if options.only else SEARCHES:
         found = results["searches"].setdefault(name, {"kills": 0, "equal": 0, "different": []})
         with tempfile.TemporaryDirectory() as place:
@@ -242,6 +245,8 @@ def main(argv=None):
                 print(
                     f"{name}, kill {kill}: {victim}, event {at}: {other or 'equal'}", flush=True
                 )
+    for name, found in results["searches"].items():
+        print(f"{name}: {found['equal']} of {found['kills']} killed searches ended equal")
     failed = sum(len(found["different"]) for found in results["searches"].values())
     sys.exit(f"{failed} searches ended otherwise, see {options.output}" if failed else 0)
 

@@ -47,7 +47,6 @@ from masks import MASKS  # noqa: E402
 from keras_momentum_rnn.atomic_files import locked, read_results, write_json  # noqa: E402
 from keras_momentum_rnn.second_moment import update_second_moment  # noqa: E402
 
-RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "fuzz.json"
 FACTOR = 8
 EPS = {"float64": 2**-52, "float32": 2**-23, "mixed_float16": 2**-10, "mixed_bfloat16": 2**-7}
 # Numbers beyond it are not compared, and an array of smaller ones counts as of this size: the
@@ -358,9 +357,11 @@ def main():
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=Path("fuzz.json"))
     options = parser.parse_args()
     command = f"python tests/fuzz.py --cases {options.cases} --seed {options.seed}"
+    if options.seconds < float("inf"):
+        command += f" --seconds {options.seconds:g}"
     row = {"programs": 0, "cases": 0, "seconds": 0.0, "paths": {}, "differences": []}
     row["command"] = f"KERAS_BACKEND={BACKEND} {command}"
     start = time.monotonic()
