@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip("statsmodels", reason="it corrects p-values")
 import keras_tuner
 import pandas as pd
 
-from papers.sequences import new_sets, report, run
+from papers.sequences import new_sets, report, run, training
 from papers.sequences.layers import CONTESTANTS, PAIRS, SCALE_FREE
 from papers.sequences.training import Search, repeated, trained
 from papers.tasks.task import Split
@@ -81,6 +82,15 @@ def test_speakers_are_told_in_words_that_training_lacks(tmp_path):
     assert np.nanmean(x[:, :, 2]) == pytest.approx(2, abs=0.3)  # kHz, of white noise
 
 
+def test_each_person_of_the_watch_set_is_in_one_part_only(tmp_path, monkeypatch):
+    persons = [*range(1, 11)] * 2
+    series = [np.full((400, 6), person) for person in persons]
+    np.save(tmp_path / "watch.npy", {"X": series, "y": persons, "subject": persons})
+    monkeypatch.setattr(new_sets, "data_file", lambda *path: tmp_path / "watch.npy")
+    found = {part: {*x.ravel().tolist()} for part, (x, _) in new_sets.watch().items()}
+    assert found == {"train": {1, 2, 3, 4, 5, 6}, "validation": {7, 8}, "test": {9, 10}}
+
+
 def test_a_package_that_is_missing_is_named():
     with pytest.raises(ImportError, match="pip install no_such_package"):
         new_sets.data_file("no_such_package", "data.csv")
@@ -135,29 +145,33 @@ def test_whole_batches_go_through_all_samples_before_one_comes_again():
     assert sorted(later[:5]) == [0, 1, 2, 3, 4] and later.tolist() != order.tolist()
 
 
-def run_of(task, rate, seed=0):
+def run_of(task, rate, seed=0, layer="SimpleRNN", **numbers):
     """Return a run at a learning rate, with what the trained model is then."""
 
     def measure(model, task):
-        x, y = task.validation.x, task.validation.y
-        loss = model.evaluate(x, y, return_dict=True, verbose=0)["loss"]
+        losses = [
+            model.evaluate(split.x, split.y, return_dict=True, verbose=0)["loss"]
+            for split in (task.validation, task.test)
+        ]
         rate = float(model.optimizer.learning_rate)
-        return {"loss": loss, "rate": rate, "kernel": model.get_weights()[0]}
+        told = {"losses": losses, "rate": rate, "model": model}
+        return {**told, "kernel": model.get_weights()[0]}
 
     budget = {"batch size": 4, "updates of an epoch": 3, "epochs at most": 8, "patience": 3}
-    setup = {"units": 3, "numbers": {}, "learning_rate": rate}
-    return trained(CONTESTANTS["SimpleRNN"], setup, task, budget, seed, measure)
+    setup = {"units": 3, "numbers": numbers, "learning_rate": rate}
+    return trained(CONTESTANTS[layer], setup, task, budget, seed, measure)
 
 
 def test_a_run_is_tested_with_the_weights_of_its_best_epoch(made_set):
     found = run_of(made_set, 1.0)  # too large a rate: the loss jumps
     assert found["epochs"] == found["best_epoch"] + 3 < 8  # the patience
-    assert found["loss"] == pytest.approx(found["validation"], abs=1e-5)
+    losses = [found["validation"], found["test"]["loss"]]
+    assert found["losses"] == pytest.approx(losses, abs=1e-5)
 
 
 def test_a_run_whose_loss_is_not_finite_has_no_test(made_set):
     found = run_of(made_set, 3e38)
-    assert found["test"] is None and "loss" not in found
+    assert found["test"] is None and "losses" not in found
 
 
 def test_searches_and_runs_have_the_rate_and_the_seed_that_they_are_given(made_set):
@@ -168,6 +182,21 @@ def test_searches_and_runs_have_the_rate_and_the_seed_that_they_are_given(made_s
     hp.values["learning_rate"] = 0.02
     model = Search(CONTESTANTS["SimpleRNN"], made_set, 3, {}).build(hp)
     assert float(model.optimizer.learning_rate) == pytest.approx(0.02)
+
+
+def test_a_run_has_the_numbers_of_its_setup(made_set):
+    model = run_of(made_set, 1e-3, layer="MomentumRNN", momentum=0.3)["model"]
+    assert 0.3 in [getattr(layer, "momentum", None) for layer in model.layers]
+
+
+def test_a_setup_is_what_the_search_found(made_set, monkeypatch):
+    values = {"layer": "MomentumRNN", "units": 3, "learning_rate": 0.02, "momentum": 0.3}
+    best = SimpleNamespace(values=values, score=0.5)
+    found = SimpleNamespace(best=best, rows=[SimpleNamespace(completed=True)])
+    monkeypatch.setattr(training, "tune", lambda *given, **named: found)
+    budget = {"parameters": 100, "trials": 3, "epochs at most": 1}
+    setup = training.searched(CONTESTANTS["MomentumRNN"], made_set, budget, None)
+    assert setup["learning_rate"] == 0.02 and setup["numbers"] == {"momentum": 0.3}
 
 
 SMALL = {"trials": 2, "seeds": 2, "updates": 2, "epochs": 2, "units": 2}
@@ -267,6 +296,19 @@ def test_a_difference_is_confirmed_on_new_sets_alone():
     assert report.confirmed(rows)["layer"].tolist() == ["MomentumRNN"]
     assert rows.groupby("over")["sets"].first().to_dict() == {"new": 12, "old": 12, "all": 24}
     assert not len(report.confirmed(rows[rows["over"] == "all"]))
+
+
+def test_the_bootstrap_interval_covers_95_percent():
+    found = pd.Series(np.random.default_rng(0).normal(1, 2, 200))
+    mean, low, high = report.interval(found)
+    half = 1.96 * found.std() / np.sqrt(len(found))
+    assert [mean - low, high - mean] == pytest.approx([half, half], rel=0.05)
+
+
+def test_a_difference_is_confirmed_where_its_interval_excludes_0():
+    bounds = {"low": [0.1, -0.1, -0.2], "high": [0.2, 0.2, -0.1]}
+    found = report.confirmed(pd.DataFrame({"over": "new", "p_holm": 0.01, **bounds}))
+    assert found["low"].tolist() == [0.1, -0.2]
 
 
 def task_of(metric, chance):
