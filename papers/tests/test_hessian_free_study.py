@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from harness import array
 
+from papers import tasks
 from papers.experiments import runner
 from papers.sutskever import cg_beside_nag, hessian_free
+from papers.sutskever.hessian_free_report import last_score, seconds_to
 
 
 @pytest.fixture
@@ -87,6 +89,19 @@ def test_outputs_that_are_no_numbers_are_wrong(small):
     problem = hessian_free.adding(hessian_free.runs_of("adding", 1)[0], small["HF"])
     problem.model.set_weights([np.nan * w for w in problem.model.get_weights()])
     assert problem.score() == 1
+
+
+def test_adding_is_scored_on_test_with_the_tolerance_of_the_paper(small):
+    problem = hessian_free.adding(hessian_free.runs_of("adding", 1)[0], small["HF"])
+    problem.model.set_weights([0 * w for w in problem.model.get_weights()])
+    test = tasks.load("adding", variant="sutskever", steps=20, centered=True).test
+    assert problem.score() == pytest.approx(np.mean(np.abs(test.y) > 0.04))
+
+
+def test_the_report_has_the_last_score_and_the_first_point_that_is_good():
+    run = {"diverged": False, "curve": [[0.0, 0, 0.9], [3.0, 5, 0.1], [6.0, 9, 0.3]]}
+    assert last_score(run) == 0.3 and last_score({**run, "diverged": True}) == np.inf
+    assert (seconds_to(run, 0.1), seconds_to(run, 0.05)) == ("3", "-")
 
 
 def test_runs_of_a_seed_begin_alike():

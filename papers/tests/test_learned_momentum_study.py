@@ -88,6 +88,17 @@ def test_the_report_says_how_soon_and_what_was_learned(tmp_path, monkeypatch):
     ]
 
 
+def test_a_run_has_learned_in_the_first_epoch_with_a_small_validation_error():
+    def run(layer, *validation):
+        curve = [{"loss": 0.0, "validation_loss": loss} for loss in validation]
+        return {"layer": layer, "setup": {"batch_size": 32}, "curve": curve}
+
+    runs = [run("A", 0.5, 0.01, 0.02, 0.005), run("A", 0.5, 0.4)]
+    settings = {"metric": "loss", "samples": {"train": 100}}
+    text, _ = learned_momentum.updates_to_learn({"settings": settings, "runs": runs})
+    assert "| A | 8, > 8 |" in text
+
+
 @pytest.mark.parametrize("larger", [True, False])
 def test_seeds_are_compared_one_by_one_after_the_last_epoch(larger):
     curves = {
