@@ -22,8 +22,9 @@ from test_experiments import (
     told_epoch,
 )
 
+from keras_momentum_rnn.atomic_files import locked
 from papers import tasks
-from papers.experiments import runner, training
+from papers.experiments import report, runner, training
 from papers.experiments.results_file import ResultsFile
 from papers.reproduce import main
 
@@ -301,6 +302,37 @@ def test_of_a_run_the_record_that_came_farthest_is_kept(tmp_path):
     results.write(run(3))
     assert read(tmp_path)["runs"] == [run(3, diverged=True)]
     assert not results.ended(results.known({"name": "B"}), 1)
+
+
+def test_a_state_stays_until_its_run_is_in_the_results(tmp_path, monkeypatch):
+    results, run = results_file(tmp_path), {"name": "A", "done": 2, "diverged": False}
+    state, write = results.run_folder(run) / "state.npz", results.write
+
+    def train(run, until, folder, after):
+        folder.mkdir(parents=True)
+        state.touch()
+
+    def written(run):
+        assert state.exists()
+        write(run)
+
+    monkeypatch.setattr(results, "write", written)
+    runner.finish([(run, 2)], results, train, lambda run: 2, results.name, results.name)
+    assert not state.exists() and read(tmp_path)["runs"] == [run]
+
+
+@pytest.mark.two_writers
+def test_one_command_at_a_time_writes_the_report(output, monkeypatch):
+    lock, written = output / "runs" / "lock", []
+
+    def write(*given):
+        with pytest.raises(ValueError, match="Another process"), locked(lock, wait=False):
+            pass
+        written.append(given)
+
+    monkeypatch.setattr(report, "write", write)
+    main([*COMMAND, f"--output={output}"])
+    assert written
 
 
 def test_runs_of_nearly_the_same_rate_are_two(tmp_path):
