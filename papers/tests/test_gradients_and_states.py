@@ -1,8 +1,5 @@
 """The studies of gradients over time and of memories over a text, small."""
 
-import math
-
-import keras
 import numpy as np
 import pytest
 
@@ -37,11 +34,11 @@ def test_windows_are_followed_by_the_next_character():
     assert y.shape == (4, memory_map.STEPS)
 
 
-def test_memories_are_drawn_over_held_out_text(tmp_path, monkeypatch):
-    monkeypatch.setattr(keras.Sequential, "evaluate", lambda *given, **named: math.log(8))
+def test_memories_are_drawn_over_held_out_text(tmp_path):
     tiny = ["--layers", "LSTM", "--units=4", "--epochs=1", "--characters=2000", "--shown=20"]
     results = memory_map.main([*tiny, f"--output={tmp_path}"])
-    assert len(results["text"]) == 20 and results["bits"] == {"LSTM": pytest.approx(3)}
+    assert len(results["text"]) == 20 and {*results["bits"]} == {"LSTM"}
+    assert 4 < results["bits"]["LSTM"] < 5  # little training: near the frequencies
     assert all(low <= high for low, _, high in results["pace"]["LSTM"].values())
     assert (tmp_path / "memory_map.png").exists()
     with pytest.raises(SystemExit, match=r"must leave a sentence .* Received: characters=500"):
