@@ -428,6 +428,8 @@ def _check_per_step(layer, tensors, timed):
         fits = fits and (not is_layer or _activates_per_step(layer, tensors[0]))
     if isinstance(layer, keras.layers.Rescaling):
         fits &= max(np.ndim(layer.scale), np.ndim(layer.offset)) < 2
+    # Keras's merging layers put an axis behind that of the batch, so that times meet features.
+    fits = fits and len({len(x.shape) for x in tensors}) == 1
     if not fits or not all(timed):
         raise ValueError(
             f"{name} {layer.name!r} acts on the time axis and is not known to "

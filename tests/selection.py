@@ -57,7 +57,7 @@ test_atomic_files.py  torch
 test_benchmarks.py  torch
 test_conjugate_gradients.py  torch
     quick     iterates_are_those_of_the_textbook[True-7]
-    compiled  it_stops_where_progress_is_small[0.0005]
+    compiled  it_stops_where_progress_is_small[small]
     quick     it_stops_*
     quick     line_search_*
 test_convert.py  compiled

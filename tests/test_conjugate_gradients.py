@@ -96,24 +96,37 @@ def test_it_stops_before_what_is_not_finite():
     assert count == 0 and (x == 1).all()
 
 
-@pytest.mark.parametrize("tolerance", [5e-4, 1e-2])
-def test_it_stops_where_progress_is_small(tolerance):
-    a, b = system(200, condition=1e4)
-    _, _, _, count = solve(a, b, np.zeros(200), 150, tolerance=tolerance)
+def slow_system(size):
+    """Return a diagonal system on which progress becomes slow."""
+    a = np.geomspace(1, 1e-6, size)
+    return np.diag(a), np.random.default_rng(0).normal(size=size) * np.sqrt(a)
+
+
+@pytest.mark.parametrize(
+    "tolerance, made",
+    [(5e-4, system(200, 1e4)), (1e-2, system(200, 1e4)), (3.1e-4, slow_system(400))],
+    ids=["small", "large", "late"],
+)
+def test_it_stops_where_progress_is_small(tolerance, made):
+    (a, b), size = made, len(made[1])
+    _, _, _, count = solve(a, b, np.zeros(size), size, tolerance=tolerance)
     matrix = tensor(a)
     whole = cg.conjugate_gradients(
-        lambda v: ops.matmul(matrix, v), tensor(b), tensor(np.zeros(200)), 150
+        lambda v: ops.matmul(matrix, v), tensor(b), tensor(np.zeros(size)), size
     )
     values = array(whole.values).astype("float64")
-    assert int(whole.steps) == 150
 
-    def small(i):
-        k = max(10, int(0.1 * i))
-        return i > k and (values[i] - values[i - k]) / values[i] < k * tolerance
+    def stops(window):
+        of = ((i, window(i)) for i in range(1, size + 1))
+        return next(
+            i for i, k in of if i > k and values[i] - values[i - k] > k * tolerance * values[i]
+        )
 
-    expected = next(i for i in range(1, 151) if small(i))
-    assert 12 < expected < 150
+    expected = stops(lambda i: max(10, int(0.1 * i)))
+    assert 12 < expected < size
     assert abs(int(count) - expected) <= 1  # rounding
+    # Late, a window of 10 steps would stop sooner.
+    assert (expected - stops(lambda i: 10) > 3) == (size == 400)
 
 
 def back(values, last=None):

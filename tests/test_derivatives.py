@@ -258,3 +258,25 @@ def test_second_derivatives_where_some_weights_are_frozen(frozen):
         )
         found.append(torch.autograd.grad(first.square().sum(), wanted)[0])
     assert_close(array(found[0]), array(found[1]), 1e-3)
+
+
+@pytest.mark.second_derivatives
+@pytest.mark.skipif(BACKEND != "torch", reason="of PyTorch")
+def test_second_derivatives_where_first_states_depend_on_the_weights():
+    import torch
+
+    found = []
+    for path in ("auto", False):
+        layer = AdamLSTM(UNITS, epsilon=1e-2, return_state=True, use_cudnn=path)
+        layer.build((3, TIME, FEATURES))
+        randomise(layer, np.random.default_rng(0))
+        x = torch.tensor(normal(np.random.default_rng(1), 3, TIME, FEATURES))
+        x.requires_grad_()
+        _, *states = layer(x, training=True)
+        results = layer(x, initial_state=states, training=True)
+        total = sum(r.square().sum() for r in results)
+        (first,) = torch.autograd.grad(total, x, create_graph=True)
+        weights = [w.value for w in layer.trainable_variables]
+        found.append(torch.autograd.grad(first.square().sum(), weights))
+    for one, other in zip(*found):
+        assert_close(array(one), array(other), 1e-3)

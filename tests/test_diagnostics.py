@@ -410,6 +410,13 @@ def test_states_of_unknown_rules_and_memories_have_names():
     assert state_names(cell) == ["h", "c", "inner c", "inner v", "inner m", "half"]
 
 
+def test_memory_map_has_the_precision_of_the_layer():
+    layer = kmr.MomentumRNN(UNITS, dtype="float64", return_sequences=True)
+    x = np.random.default_rng(0).normal(size=(2, 5, FEATURES))
+    expected = array(layer(x))
+    np.testing.assert_allclose(memory_map(layer, x)["h"], expected, rtol=1e-13)
+
+
 def test_memory_map_refuses_what_it_cannot_read():
     layer = built(keras.layers.LSTM(UNITS))
     with pytest.raises(ValueError, match=r"Received: \(5, 2\)"):

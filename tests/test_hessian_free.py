@@ -219,6 +219,62 @@ def test_an_update_that_is_not_finite_leaves_the_weights_alone(line_search):
     assert float(model.optimizer.damping) == pytest.approx(1e8)
 
 
+@pytest.mark.parametrize("line_search", [False, True])
+def test_a_gradient_that_is_not_finite_leaves_the_weights_alone(line_search):
+    """The objective is finite, and so is what CG starts from."""
+    nan = ops.convert_to_tensor([float("nan"), 0.0])
+    optimizer, new = updated(
+        HessianFree(line_search=line_search), nan, lambda v: v, lambda w: 1.0 + 0 * w[0], [1, 1]
+    )
+    assert new.tolist() == [0, 0] and array(optimizer._directions[0]).tolist() == [0, 0]
+
+
+# One update of a quadratic
+
+
+def updated(optimizer, gradient, product, objective, direction=None):
+    """Return an optimizer after an update from weights of 0, and the new weights."""
+    gradient = ops.convert_to_tensor(gradient)
+    theta = ops.zeros_like(gradient)
+    optimizer.build([keras.Variable(array(theta))])
+    if direction is not None:
+        optimizer._directions[0].assign(direction)
+    value = ops.convert_to_tensor(objective(theta))
+    new = optimizer.update(Quadratic(theta, value, gradient, product, objective))
+    return optimizer, array(new)
+
+
+def test_the_next_update_starts_from_the_last_iterate():
+    """Of which backtracking took an earlier one."""
+    a, b = np.diag([1.0, 2, 5, 9]).astype("float32"), np.float32([1, -2, 3, 0.5])
+    optimizer = HessianFree(damping=0.0, cg_steps=4, tolerance=None, line_search=False)
+    matrix = ops.convert_to_tensor(a)
+    optimizer, new = updated(
+        optimizer, -b, lambda v: ops.matmul(matrix, v), lambda w: 0.01 * ops.sum(w * w)
+    )
+    solution = np.linalg.solve(a, b)
+    np.testing.assert_allclose(array(optimizer._directions[0]), solution, rtol=1e-4)
+    assert np.abs(new - solution).max() > 0.1
+
+
+def test_the_line_search_begins_at_the_learning_rate():
+    """w^2 / 2 - w falls at rate 1 and rises at rate 4."""
+    optimizer = HessianFree(4.0, damping=0.0, damping_factor=None, tolerance=None, cg_steps=1)
+    _, new = updated(optimizer, [-1.0], lambda v: v, lambda w: 0.5 * w[0] ** 2 - w[0])
+    assert new == pytest.approx(4 * 0.8**4)  # the first rate below 2
+
+
+def test_an_objective_that_becomes_infinite_is_not_stepped_to():
+    options = {"line_search": False, "backtracking": False, "damping": 0.0}
+    optimizer, new = updated(
+        HessianFree(**options),
+        [-1.0],
+        lambda v: v,
+        lambda w: ops.where(w[0] > 0, float("inf"), 0.0),
+    )
+    assert new == 0 and array(optimizer._directions[0]) == 0
+
+
 # As an object
 
 

@@ -105,6 +105,16 @@ def test_batches_that_do_not_divide_and_class_weights():
     assert np.isfinite(weights(model)).all()
 
 
+def test_the_curvature_of_a_part_has_the_masks_of_that_part():
+    x = keras.Input((5, 2))
+    y = MomentumRNN(3, return_sequences=True)(keras.layers.Masking()(x))
+    model = HessianFreeModel(x, keras.layers.TimeDistributed(keras.layers.Dense(1))(y))
+    model.compile(HessianFree(cg_steps=3, curvature_fraction=0.5), "mse")
+    data = normal(np.random.default_rng(0), 4, 5, 2)
+    data[1, 3:] = 0
+    assert np.isfinite(model.train_on_batch(data, np.ones((4, 5, 1))))
+
+
 def test_the_loss_of_an_epoch_is_the_mean_over_its_samples():
     # A rate of almost nothing: the weights stay. Batches of 5, 5 and 2.
     model = small(learning_rate=1e-12, cg_steps=1, line_search=False)

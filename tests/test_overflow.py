@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from harness import assert_close, normal, results_and_gradients, run, stepping_pair
+from keras import ops
 from pairs import pair_of
 
 import keras_momentum_rnn as kmr
@@ -19,12 +20,12 @@ def no_native_kernel(monkeypatch):
 
 
 class Growing(kmr.rules.LinearRule):
-    """Its momentum is large at every other step."""
+    """Its momentum is large and negative at every other step."""
 
     counts = True
 
     def coefficients(self, t):
-        return 0.9 + 20 * (t % 2), 1.0
+        return 0.9 - 20 * (t % 2), 1.0
 
 
 class Learned(kmr.rules.HeavyBall):
@@ -95,3 +96,17 @@ def test_a_second_moment_that_overflows_is_infinite_from_then_on(name, device):
         assert_close(one, other, 1e-4)
     for key, expected in by_step.items():
         assert_close(by_fast[key], expected, 1e-3)
+
+
+@pytest.mark.parametrize("device", ["gpu"], indirect=True)
+def test_a_second_moment_that_is_infinite_at_first_stays_so(device):
+    """The powers of a small beta are 0, and 0 times infinity would be NaN."""
+    layers = pair_of("RMSPropLSTM", (3, TIME, 2), beta=0.01)
+    x = normal(np.random.default_rng(0), 3, TIME, 2)
+    states = [np.zeros((3, size), "float32") for size in layers[0].state_size]
+    states[-1][1, 3] = np.inf
+    first = list(map(ops.convert_to_tensor, states))
+    fast, exact = (run(layer, x, initial_state=first) for layer in layers)
+    assert np.isinf(exact[-1]).any() and np.array_equal(*map(np.isinf, (fast[-1], exact[-1])))
+    for one, other in zip(fast[:-1], exact[:-1]):
+        assert_close(one, other, 1e-4)

@@ -128,6 +128,14 @@ def test_loops_equal_the_steps(case, monkeypatch):
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
+def test_one_feature_is_filtered_as_the_steps_do(monkeypatch):
+    monkeypatch.setenv(SWITCH, "0")
+    options = {"return_sequences": True, "return_state": True}
+    layers = stepping_pair(lambda: kmr.MomentumGRU(4, reset_after=False, **options), (3, 9, 1))
+    assert layers[0].plan(training=True).path == "filter"
+    compare(layers, (3, 9, 1), slots=False)
+
+
 @pytest.mark.parametrize("name", ["AdamLSTM", "MomentumLSTM", "RMSPropGRU"])
 def test_no_samples(name, device):
     if (BACKEND, device) == ("tensorflow", "gpu") and "LSTM" in name:

@@ -309,6 +309,7 @@ def test_memories_that_no_kernel_knows(device):
         lstm(4, recurrent_activation="hard_sigmoid"),
         lstm(4, dropout=0.1),
         gru(4, recurrent_dropout=0.1),
+        gru(4, activity_regularizer="l2"),
         gru(4, dtype="float64"),
         kmr.cells.MomentumLSTMCell(4),
         keras.layers.SimpleRNNCell(4),

@@ -387,6 +387,12 @@ def scaled_by_the_end():
     return keras.Model(x, kmr.AdamGRU(4)(x * ops.mean(kmr.MomentumLSTM(4)(x))))
 
 
+def scaled_by_step():
+    """Keras takes the steps of one input for the features of the other."""
+    x, w = keras.Input((TIME, TIME)), keras.Input((TIME,))
+    return keras.Model([x, w], kmr.AdamGRU(4)(layers.Multiply()([x, w])))
+
+
 def over_time(layer):
     """Return a model whose layer acts on the steps of sequences of numbers."""
     x = keras.Input((TIME,))
@@ -447,6 +453,7 @@ def always_training(layer):
         ),
         (dropped_where_zero, "Any .* each step"),
         (scaled_by_the_end, "Multiply .* each step"),
+        (scaled_by_step, "Multiply .* each step"),
         (lambda: masked(layers.RNN(Doubled(4))), "Doubled .* Pass `zero_output_for_mask"),
         (
             lambda: keras.Sequential([keras.Input((TIME, 4, 3)), layers.ConvLSTM1D(2, 2)]),
@@ -485,3 +492,9 @@ def test_training_stays_off():
         [keras.Input((None, FEATURES)), layers.Dropout(0.9), kmr.AdamLSTM(4, dropout=0.9)]
     )
     assert_streams(model)
+
+
+def test_a_stateful_layer_streams_any_batch_from_zero():
+    model = keras.Sequential([keras.Input((None, FEATURES), 3), kmr.AdamLSTM(4, stateful=True)])
+    step = step_model(model)
+    assert [x.shape[0] for x in step.inputs] == [None] * len(step.inputs)

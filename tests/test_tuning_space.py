@@ -246,7 +246,7 @@ def test_other_layers_under_the_same_name_are_refused():
         suggest_layer(hp, ["LSTM"], 4)
 
 
-@pytest.mark.parametrize("beta", [0.01, 0.5, 0.999, 0.9999999])
+@pytest.mark.parametrize("beta", [0.01, 0.012345, 0.5, 0.999, 0.9999999])
 def test_layers_do_not_see_what_the_logit_rounds(beta):
     hp = parameters(layer="AdamLSTM", beta_logit=float(np.log(beta / (1 - beta))))
     assert suggest_layer(hp, ["AdamLSTM"], 4, beta=(0.001, 0.99999999)).beta == beta

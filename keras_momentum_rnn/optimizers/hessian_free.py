@@ -215,6 +215,7 @@ class HessianFree(keras.optimizers.Optimizer):
         promised = slope + cg.dot(step, product(step)) / 2
         ratio = (after - before) / promised
         fine = ops.isfinite(before) & ops.isfinite(cg.dot(solution, solution))
+        fine = fine & ops.all(ops.isfinite(gradient))  # CG would give back its start
         if self.line_search:
             first = ops.cond(rate == 1, lambda: after, lambda: moved(rate * step))
             rate = cg.line_search(lambda s: moved(s * step), rate, first, before, slope)
