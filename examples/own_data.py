@@ -1,11 +1,12 @@
 """Your own data: forecast one long series from a CSV file.
 
-    python examples/own_data.py                         # writes and reads sensor.csv
+    python examples/own_data.py                         # reads sensor.csv, or writes it first
     python examples/own_data.py mydata.csv --target load
 
 The file has one row for each time step, in the order of time, and columns of numbers. From
 the last `--steps` rows of all columns the model predicts the next value of the target. Without
-a file, the example writes one to read: the temperature of a machine, and its load.
+a file, the example writes one to read: the temperature of a machine, and its load. Columns of
+text, and those without a name, such as the index that pandas writes, are left out.
 
 To classify many short series, see which_layer.py.
 """
@@ -28,19 +29,23 @@ def main():
     parser.add_argument("--steps", type=int, default=48, help="rows that the model reads")
     parser.add_argument("--epochs", type=int, default=20, help="at most")
     options = parser.parse_args()
-    table = pd.read_csv(options.data or written(Path("sensor.csv"))).select_dtypes("number")
-    if options.target not in table:
-        raise SystemExit(f"--target must be one of {list(table)}. Received: {options.target!r}")
+    path = options.data or written(Path("sensor.csv"))
+    try:
+        table = read(path, options.target)
+    except (OSError, ValueError) as error:  # pandas's own, and those of an encoding
+        raise SystemExit(f"{path}: {error}") from None
 
     # The first 60 % of the time train, the next 20 % stop the training, the last 20 % test.
     # Neighbouring windows share most rows: drawn at random, they would leak into the test.
     # The model sees the last value in place of a missing one: a value from after it would tell
     # the target. No filled value is a target.
-    values = table.ffill().to_numpy("float32")
+    values = table.ffill().to_numpy()
     known = table[options.target].notna().to_numpy()
     ends = [int(share * len(values)) for share in (0.6, 0.8)]
     mean, deviation = (f(values[: ends[0]], axis=0) for f in (np.nanmean, np.nanstd))
-    scaled = np.nan_to_num((values - mean) / np.where(deviation > 0, deviation, 1))
+    deviation = np.where(deviation > 1e-12 * abs(mean), deviation, 1)  # less is rounding
+    # Not before: float32 has seven digits, too few for small changes of a large value.
+    scaled = np.nan_to_num((values - mean) / deviation).astype("float32")
     column = table.columns.get_loc(options.target)
     train, validation, test = (
         windows(*part, options.steps, column)
@@ -77,6 +82,25 @@ def main():
     print(f"Next {options.target}: {following.item() * deviation[column] + mean[column]:.4g}")
 
 
+def read(path, target):
+    """Return the columns of numbers, among them the target."""
+    table = pd.read_csv(path).filter(regex="^(?!Unnamed: )")  # the pattern of a missing name
+    numbers = table.apply(pd.to_numeric, errors="coerce").astype(float)
+    texts = [name for name in table if numbers[name].isna().all()]
+    numbers = numbers.drop(columns=texts)
+    for name in texts:
+        print(f"Column {name!r} has no numbers and is left out")
+    if target not in numbers:
+        why = ", which has no numbers" * (target in texts)
+        raise ValueError(f"--target must be one of {list(numbers)}. Received: {target!r}{why}")
+    for name in numbers:
+        wrong = table[name].notna() & ~(numbers[name].abs() < 1e30)
+        for row, value in table.loc[wrong, name].items():
+            line = f"{value!r} in line {row + 2}"
+            raise ValueError(f"column {name!r} needs numbers below 1e30. Received: {line}")
+    return numbers
+
+
 def windows(part, known, steps, column):
     """Return (windows, steps, columns) and the value that follows each, where it is known."""
     known = known[steps:]
@@ -91,7 +115,7 @@ def windows(part, known, steps, column):
 
 
 def written(path):
-    """Write a file of 60 days, a row each hour, and return its path.
+    """Write a file of 60 days, a row each hour, unless there is one, and return its path.
 
     A machine heats up where its load is above 0, and cools down slowly where it is not.
     """
@@ -100,7 +124,8 @@ def written(path):
         temperature += 0.3 * (20 + 20 * (load > 0) - temperature) + rng.normal() / 5
         load = 0.8 * load + rng.normal()
         rows.append({"hour": hour % 24, "temperature": temperature, "load": load})
-    pd.DataFrame(rows).to_csv(path, index=False)
+    if not path.exists():
+        pd.DataFrame(rows).to_csv(path, index=False)
     return path
 
 

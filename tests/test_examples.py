@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 import keras
 import numpy as np
@@ -53,6 +54,14 @@ def run(tmp_path, monkeypatch, capsys):
     return ran
 
 
+@pytest.fixture
+def fits():
+    """Return a list of all calls of `fit`."""
+    real = keras.Model.fit
+    with mock.patch.object(keras.Model, "fit", autospec=True, side_effect=real) as fit:
+        yield fit.call_args_list
+
+
 def table():
     """Return sequences of two classes that differ by their level, one row a step."""
     rng = np.random.default_rng(0)
@@ -85,6 +94,40 @@ def test_filled_values_tell_no_target(run, tmp_path):
     noise.to_csv(tmp_path / "data.csv", index=False, na_rep="nan")
     said = run("own_data", "data.csv", "--target=a", "--steps=4", "--epochs=1")
     assert float(said.split("a linear model")[1].split()[0]) > 0.9
+
+
+@pytest.mark.parametrize("level", [0, 1e9])
+def test_a_forecast_has_the_scale_of_the_training_part(level, run, fits, monkeypatch):
+    """Of a ramp, beside a constant, an index and words; the forecast is the last value."""
+    data = pd.DataFrame({"a": level + np.arange(40.0), "b": 1013.3, "words": "x"})
+    data.to_csv("data.csv")
+    monkeypatch.setattr(keras.Sequential, "predict", lambda self, x, **_: x[:, -1, 0])
+    said = run("own_data", "data.csv", "--target=a", "--steps=3", "--epochs=1")
+    deviation = np.arange(24).std()
+    assert "Column 'words' has no" in said and "40 rows of ['a', 'b']" in said
+    assert f"the value before   {deviation**-2:.4f}" in said
+    assert f"Next a: {level + 39:.4g}" in said
+    x, y = fits[0].kwargs["validation_data"]
+    np.testing.assert_allclose(y[:, 0] * deviation + 11.5, np.arange(27, 32), atol=1e-5)
+    assert abs(x[..., 1]).max() < 1e-9  # the constant
+    (stop,) = fits[0].kwargs["callbacks"]
+    assert stop.monitor == "val_loss" and stop.restore_best_weights
+    said = run("own_data", "data.csv", "--target=b", "--steps=3", "--epochs=1")
+    assert f"Next b: {1013.3 + 27.5 / deviation:.4g}" in said  # its own unit is left
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n1,inf\n", "column 'b' needs numbers below 1e30. Received: inf in line 3"),
+        ("a,b\n1,2\nx,3\n", "column 'a' needs numbers .* Received: 'x' in line 3"),
+        ("a,b\nx,2\ny,3\n", r"--target must be one of \['b'\]. Received: 'a', which"),
+    ],
+)
+def test_own_data_refuses_in_one_sentence(content, message, run, tmp_path):
+    (tmp_path / "sensor.csv").write_text(content)  # of yours: the example writes no other
+    with pytest.raises(SystemExit, match=f"^sensor.csv: {message}"):
+        run("own_data", "--target=a")
 
 
 def test_a_text_may_lack_any_character(run, tmp_path):
