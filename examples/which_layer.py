@@ -6,6 +6,7 @@
 The file has one row for each step, in the order of time: the columns `sequence` (which one the
 step belongs to), `label` (its class), and numbers, empty where a value is missing. With a
 column `source` (the person or machine of a sequence) no source is on two sides of the split.
+A column without a name, such as the index that pandas writes, is left out.
 
 Validation chooses the winner, which alone sees the test data. To resume, repeat the command.
 A first look in a minute: add `--seeds 1 --layers GRU LSTM`.
@@ -25,6 +26,7 @@ from keras_momentum_rnn.tuning import suggest_layer, tune
 NAMES = ["GRU", "LSTM", "MomentumRNN", "RMSPropLSTM", "SimpleRNN", "MomentumLSTM", "NAGLSTM"]
 NUMBERS = {"RMSPropLSTM": {"step_size": 2.0, "beta": 0.999}}  # others have their defaults
 RATES = [1e-3, 3e-3, 1e-2]
+TEXTS = ["sequence", "label", "source"]
 MASKED = -1e3  # the value of masked steps; standardised data have none like it
 
 
@@ -45,7 +47,7 @@ def main():
     def model(hp):
         layer = suggest_layer(hp, options.layers, 32)
         front = [keras.Input(x.shape[1:]), keras.layers.Masking(MASKED), layer]
-        model = keras.Sequential([*front, keras.layers.Dense(int(y.max()) + 1, "softmax")])
+        model = keras.Sequential([*front, keras.layers.Dense(len(scale["classes"]), "softmax")])
         optimizer = keras.optimizers.Adam(hp.Choice("learning_rate", RATES), clipnorm=1.0)
         model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
         return model
@@ -59,7 +61,8 @@ def main():
     try:
         results = tune(model, x, y, **search, **fit)
     except ValueError as error:
-        raise SystemExit(f"{error}\nOr name another --output") from None
+        hint = "\nOr name another --output" if "choose another" in str(error) else ""
+        raise SystemExit(f"{error}{hint}") from None
     print(results.table().to_string())
     best = results.best_model()
     np.savez(options.output / "scale.npz", **scale)
@@ -76,8 +79,10 @@ def main():
 
 def read(path):
     """Return (x, y) for training, validation and test, missing steps masked; and the scale."""
-    table = pd.read_csv(path, dtype={"sequence": str, "label": str, "source": str})
-    channels = [name for name in table if name not in ("sequence", "label", "source")]
+    # The labels "NA" and "null" are words; only an empty cell is missing.
+    table = pd.read_csv(path, converters=dict.fromkeys(TEXTS, lambda cell: cell or None))
+    table = table.filter(regex="^(?!Unnamed: )")  # so pandas calls a column without a name
+    channels = [name for name in table if name not in TEXTS]
     if not {"sequence", "label"} <= {*table} or not channels:
         raise ValueError(f"it needs `sequence`, `label` and numbers. Received: {list(table)}")
     for name in channels:
@@ -87,7 +92,7 @@ def read(path):
         if numbers.isna().all() or numbers.abs().max() > 1e30:
             raise ValueError(f"column {name!r} is empty, or its numbers are too large")
     missing = table[channels].isna().any(axis=1)
-    print(f"{missing.sum():,} of {len(table):,} steps lack a value and are masked")
+    print(f"{len(table):,} steps of {channels}; {missing.sum():,} lack a value and are masked")
     if missing.mean() > 0.5:
         raise ValueError(f"a value is missing in {missing.mean():.0%} of the steps; fill them")
     apart = "source" if "source" in table else "sequence"
@@ -99,20 +104,38 @@ def read(path):
             )
     labels, source = steps["label"].first(), steps[apart].first().to_numpy()
     y, classes = pd.factorize(labels, sort=True)
-    rows, counts = np.arange(len(y)), pd.Series(source).groupby(classes[y]).nunique()
+    if len(classes) < 2:
+        raise ValueError(f"it needs two classes or more. Received: {list(classes)}")
+    counts = pd.Series(source).groupby(classes[y]).nunique()
     if few := counts[counts < 4].head(5).to_dict():
         raise ValueError(f"each class needs 4 {apart}s or more. Received: {few}")
-    folds = [StratifiedGroupKFold(k, shuffle=True, random_state=0) for k in (4, 3)]
-    rest, test = next(folds[0].split(rows, y, source))
-    train, val = (rest[part] for part in next(folds[1].split(rest, y[rest], source[rest])))
-    known = table.loc[table["sequence"].isin(labels.index[train]) & ~missing, channels]
-    mean, deviation = known.mean(), known.std().where(known.std() > 0, 1)
+    train, val, test = split(y, source, classes)
+    ours = table["sequence"].isin(labels.index[train])
+    known = table.loc[ours & ~missing, channels]
+    if known.empty:
+        name = table.loc[ours, channels].isna().mean().idxmax()
+        raise ValueError(f"each training step lacks a value, most often of column {name!r}")
+    mean, deviation = known.mean(), known.std()
+    deviation = deviation.where(deviation > 1e-12 * mean.abs(), 1)  # less is rounding
     scaled = (table[channels] - mean) / deviation
     scaled[missing] = MASKED
     groups = [group.to_numpy() for _, group in scaled.groupby(table["sequence"], sort=False)]
     x = keras.utils.pad_sequences(groups, dtype="float32", padding="post", value=MASKED)
     scale = {"mean": mean, "deviation": deviation, "classes": classes.to_numpy(str)}
     return [(x[part], y[part]) for part in (train, val, test)], scale
+
+
+def split(y, source, classes):
+    """Return the sequences of training, validation and test, with each class in each part."""
+    folds = [StratifiedGroupKFold(k, shuffle=True, random_state=0) for k in (4, 3)]
+    for rest, test in folds[0].split(y, y, source):
+        for train, val in folds[1].split(rest, y[rest], source[rest]):
+            parts = {"training": rest[train], "validation": rest[val], "test": test}
+            lacking = [(k, name) for name in parts for k in {*y} - {*y[parts[name]]}]
+            if not lacking:
+                return parts.values()
+    k, name = lacking[0]
+    raise ValueError(f"class {classes[k]!r} has too few sources: {name} would have none of it")
 
 
 if __name__ == "__main__":

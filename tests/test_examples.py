@@ -203,6 +203,7 @@ def in_turns(data):
         (lambda data: data.assign(b="2024-01-01"), "column 'b' .* Received: '2024-01-01'"),
         (lambda data: data.drop(columns="label"), "it needs `sequence`, `label`"),
         (lambda data: data[:0], "is empty"),
+        (lambda data: data.assign(label="low"), r"two classes or more. Received: \['low'\]"),
         (lambda data: data.assign(label=data.index % 2), "one label in all its rows"),
         (lambda data: data.assign(label=data.sequence), "4 sequences .*: 1"),
         (lambda data: data.assign(source=data.index % 2), "one source in all its rows"),
@@ -238,17 +239,18 @@ def test_which_layer_names_a_file_that_it_cannot_read(content, message, run, tmp
 
 def test_which_layer_masks_steps_that_lack_a_value(run, tmp_path):
     pytest.importorskip("keras_tuner", reason="the example searches")
-    (tmp_path / "data.csv").write_text(table().to_csv(index=False))
-    data = table()
+    data = table().assign(c=1013.3)
+    data["label"] = data.label.map({"high": "NA", "low": "null"})  # words, not missing
     data.loc[data.index % 5 == 4, "b"] = np.nan
-    data.to_csv(tmp_path / "data.csv", index=False)
+    data.to_csv(tmp_path / "data.csv")  # its index is no channel
     example = runpy.run_path(str(EXAMPLES / "which_layer.py"))
     ((x, y), *others), scale = example["read"](tmp_path / "data.csv")
     assert (x[:, 4] == example["MASKED"]).all() and abs(x[:, :4].mean(axis=(0, 1))).max() < 1e-5
     assert [len(x), *(len(part) for part, _ in others)] == [12, 6, 6]
     assert np.corrcoef(x[:, 0, 0], y)[0, 1] ** 2 > 0.9
+    assert x.shape[2] == 3 and not x[:, :4, 2].round(6).any()  # the constant
     first = x[0, 0] * scale["deviation"].to_numpy() + scale["mean"].to_numpy()
-    assert (abs(data[["a", "b"]] - first).sum(axis=1) < 1e-5).any()
+    assert (abs(data[["a", "b", "c"]] - first).sum(axis=1) < 1e-5).any()
     assert [*scale["classes"]] == sorted({*data.label.astype(str)})
 
 
@@ -267,6 +269,24 @@ def test_which_layer_keeps_each_source_on_one_side(run, tmp_path):
         run("which_layer", "data.csv")
 
 
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_which_layer_needs_each_class_and_channel_in_training(run, tmp_path):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    example = runpy.run_path(str(EXAMPLES / "which_layer.py"))
+    split, classes = example["split"], ["high", "low"]
+    # The first split has no "low" in one part.
+    y, source = np.array([[0, 0, 0, 0, 1, 1, 1, 1], [2, 3, 1, 0, 0, 4, 2, 1]])
+    assert [len({*y[part]}) for part in split(y, source, classes)] == [2, 2, 2]
+    with pytest.raises(ValueError, match=r"class 'low' has too few .*: .* would have none"):
+        split(np.array([0] * 7 + [1]), np.arange(8), classes)
+    data = table()
+    train, *_ = split(1 - np.arange(24) % 2, np.arange(24).astype(str), classes)
+    data.loc[data.sequence.isin(train), "b"] = np.nan
+    data.to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(ValueError, match=r"each training step lacks a value, .* 'b'"):
+        example["read"](tmp_path / "data.csv")
+
+
 def test_which_layer_names_the_option_of_another_folder(run, tmp_path):
     pytest.importorskip("keras_tuner", reason="the example searches")
     table().to_csv(tmp_path / "data.csv", index=False)
@@ -274,9 +294,15 @@ def test_which_layer_names_the_option_of_another_folder(run, tmp_path):
     said = run("which_layer", *options, "--epochs=1")
     folder = Path("runs", "which_layer")
     assert "best val_loss" in said and str(folder / "best.keras") in said
+    (*_, (x, y)), _ = runpy.run_path(str(EXAMPLES / "which_layer.py"))["read"]("data.csv")
+    answers = keras.models.load_model(folder / "best.keras").predict(x, verbose=0).argmax(-1)
+    assert f"LSTM: {np.mean(answers == y):.0%} of 6 test" in said
     assert {*np.load(tmp_path / folder / "scale.npz")} == {"mean", "deviation", "classes"}
     with pytest.raises(SystemExit, match=r"(?s)other settings.*--output"):
         run("which_layer", *options, "--epochs=2")
+    with pytest.raises(SystemExit) as refused:
+        run("which_layer", *options[:-1], "--seeds=0")
+    assert "executions" in str(refused.value) and "--output" not in str(refused.value)
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch, capsys):
