@@ -14,7 +14,6 @@ from pydoc_data.topics import topics
 
 import keras
 import numpy as np
-from scipy.stats import entropy
 
 from keras_momentum_rnn import RMSPropLSTM
 
@@ -28,9 +27,12 @@ def main():
     parser.add_argument("--updates", type=int, default=600)
     parser.add_argument("--write", type=int, default=300, help="characters")
     options = parser.parse_args()
-    text = (
-        options.text.read_text() if options.text else "\n".join(map(topics.get, sorted(topics)))
-    )
+    text = "\n".join(map(topics.get, sorted(topics)))
+    if options.text:
+        try:
+            text = options.text.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:  # ValueError: of another encoding
+            raise SystemExit(f"{options.text}: {error}") from None
     if len(text) <= 10 * STEPS:  # the last tenth is held out
         raise SystemExit(f"A text needs more than {10 * STEPS} characters; it has {len(text)}")
     alphabet = sorted(set(text))
@@ -56,10 +58,12 @@ def main():
 
     held_out = samples(numbers[end:], 256, rng)
     bits = model.evaluate(*held_out, verbose=0) / np.log(2)
-    frequency, guess = entropy(np.bincount(numbers), base=2), np.log2(len(alphabet))
+    # How often each character is in the training part, plus one: it may be absent there.
+    counts = np.bincount(numbers[:end], minlength=len(alphabet)) + 1
+    frequency = -np.log2(counts / counts.sum())[numbers[end:]].mean()
     print(
         f"Held out: {bits:.2f} bits a character, by frequency alone {frequency:.2f}, "
-        f"all alike {guess:.2f}"
+        f"all alike {np.log2(len(alphabet)):.2f}"
     )
     print(written(model, numbers[end:][:STEPS], alphabet, options.write, rng))
 

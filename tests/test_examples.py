@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -135,6 +136,11 @@ def test_a_text_may_lack_any_character(run, tmp_path):
     path.write_text("abc" * 220)
     said = run("characters", "text.txt", "--updates=1", "--units=2", "--write=3")
     assert f"all alike {np.log2(3):.2f}" in said
+    path.write_text("ab" * 315 + "cd" * 35)
+    said = run("characters", "text.txt", "--updates=30", "--units=8", "--write=3")
+    # "c" and "d" are only in the part that is held out.
+    bits, frequency = map(float, re.findall(r"\d+\.\d+", said.split("Held out")[1])[:2])
+    assert bits > 2.5 and frequency == pytest.approx(np.log2(634), abs=0.01)
     path.write_text("abc" * 213)
     with pytest.raises(SystemExit, match="needs more than 640 characters; it has 639"):
         run("characters", "text.txt")
@@ -221,20 +227,19 @@ def test_which_layer_refuses_data_in_one_sentence(change, message, run, tmp_path
         run("which_layer", "data.csv", "--layers", "LSTM", "--seeds=1", "--epochs=1")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("sequence,label,ä\n0,b,1\n".encode("latin-1"), "codec can't decode"),
-        (b"", "No columns"),
-    ],
-)
-def test_which_layer_names_a_file_that_it_cannot_read(content, message, run, tmp_path):
-    pytest.importorskip("keras_tuner", reason="the example searches")
-    (tmp_path / "data.csv").write_bytes(content)
-    with pytest.raises(SystemExit, match=f"^data.csv: .*{message}"):
-        run("which_layer", "data.csv")
-    with pytest.raises(SystemExit, match=r"^absent.csv: .*No such file"):
-        run("which_layer", "absent.csv")
+@pytest.mark.parametrize("name", ["which_layer", "own_data", "characters"])
+def test_a_file_that_cannot_be_read_is_named(name, run, tmp_path):
+    if name == "which_layer":
+        pytest.importorskip("keras_tuner", reason="the example searches")
+    with pytest.raises(SystemExit, match=r"^data.csv: .*No such file"):
+        run(name, "data.csv")
+    for content, message in [
+        ("ä\n".encode("latin-1"), r"^data.csv: .*codec"),
+        (b"", "^data.csv: No columns|A text n"),
+    ]:
+        (tmp_path / "data.csv").write_bytes(content)
+        with pytest.raises(SystemExit, match=message):
+            run(name, "data.csv")
 
 
 def test_which_layer_masks_steps_that_lack_a_value(run, tmp_path):
