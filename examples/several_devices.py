@@ -6,7 +6,7 @@
 
 On JAX, `keras.distribution.DataParallel` is set once, before the model is made. On TensorFlow,
 the model is made in the scope of a `tf.distribute.MirroredStrategy`. On PyTorch, Keras 3.15
-has no such distribution of its own: this example says so and ends.
+has no such distribution: this example says so and ends.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def distributed():
 
         strategy = tf.distribute.MirroredStrategy()
         return strategy.scope(), strategy.num_replicas_in_sync
-    raise SystemExit("Set KERAS_BACKEND to jax or tensorflow. Received: torch")
+    raise SystemExit("Keras has no such distribution on PyTorch: set KERAS_BACKEND to another")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python examples/streaming.py
 
 The sounds are computed: a tone in noise that rises, falls or stays. The model reads spectra of
-16 ms; it trains on whole sounds. `step_model` turns it into a model of one step, which gets one
-spectrum and all states, and gives its answer and the new states.
+32 ms, one every 16 ms. It trains on whole sounds. `step_model` turns it into a model of one
+step, which gets one spectrum and all states, and gives its answer and the new states.
 """
 
 import argparse

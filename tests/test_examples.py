@@ -153,12 +153,24 @@ def test_all_examples_run_here():
         assert "papers import" not in (EXAMPLES / f"{name}.py").read_text()
 
 
+TRAINED = """
+import runpy, sys, keras
+compile = keras.Model.compile
+def told(model, *options, **more):
+    print(len(getattr(model.weights[0].value, "global_shards", "")), "shards")
+    compile(model, *options, **more)
+keras.Model.compile = told
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 @pytest.mark.skipif(BACKEND == "torch", reason="the example says that PyTorch has none")
 def test_several_devices(tmp_path):
     """In a process of its own: devices are counted when a backend starts."""
     flags = "--xla_force_host_platform_device_count=2"
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "several_devices.py", "--epochs=1"],
+        [sys.executable, "-c", TRAINED, EXAMPLES / "several_devices.py", "--epochs=1"],
         env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         capture_output=True,
@@ -166,6 +178,7 @@ def test_several_devices(tmp_path):
     )
     count = 2 if BACKEND == "jax" else 1
     assert f"{count} devices: loss 0." in done.stdout, done.stderr
+    assert f"{2 if BACKEND == 'jax' else 0} shards" in done.stdout
 
 
 def test_quick_look_resumes(run, tmp_path):
