@@ -11,6 +11,8 @@ If you stop this, repeat it to resume.
 import argparse
 import json
 import os
+import platform
+import re
 import time
 from pathlib import Path
 
@@ -43,15 +45,24 @@ def main():
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     file, new = options.output / "results.json", options.output / "results.new"
-    runs = json.loads(file.read_text()) if file.exists() else []
+    try:
+        runs = json.loads(file.read_text()) if file.exists() else []
+    except ValueError as error:
+        raise SystemExit(f"{file} is damaged: remove it. {error}") from None
     shared = {"epochs": options.epochs, "backend": keras.config.backend()}
-    say(f"Keras {keras.__version__} on {shared['backend']}: {len(NAMES)} models to train")
+    cpus = Path("/proc/cpuinfo").read_text() if platform.system() == "Linux" else ""
+    cpu = re.search(r"model name\s*: (.*)", cpus) or [None, platform.processor()]
+    shared |= {"keras": keras.__version__, "processor": cpu[1]}
+    say(f"Keras {shared['keras']} on {shared['backend']}: {len(NAMES)} models to train")
     found = []
     for name in NAMES:
-        run = {"layer": name, **shared}
+        model = made(name, options.epochs)
+        layer = model.layers[0]
+        path = layer.plan(training=True).path if hasattr(layer, "plan") else "keras"
+        run = {"layer": name, "path": path, **shared}
         done = [one for one in runs if run.items() <= one.items()]
         if not done:
-            done = [{**run, **trained(run)}]
+            done = [{**run, **trained(model, run)}]
             runs += done
             new.write_text(json.dumps(runs, indent=1))
             new.replace(file)  # whole or not at all
@@ -63,20 +74,23 @@ def say(text):
     print(f"{time.perf_counter() - START:4.0f} s  {text}", flush=True)
 
 
-def trained(run):
-    """Return accuracies on the test images, bright and dark, and the seconds of an epoch."""
-    x, y = load_digits(return_X_y=True)
-    x = (x / 16).reshape(-1, 64, 1).astype("float32")  # (samples, time, features)
+def made(name, epochs):
+    """Return the compiled model of a name in `NAMES`."""
     keras.utils.set_random_seed(0)
-    free = run["layer"] == NAMES[-1]
+    free = name == NAMES[-1]
     layer = RMSPropLSTM(96, scale_free=True) if free else keras.layers.LSTM(96)
     model = keras.Sequential([keras.Input((64, 1)), layer, keras.layers.Dense(10)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    rate = keras.optimizers.schedules.CosineDecay(0.015, run["epochs"] * TRAINING // BATCH)
+    rate = keras.optimizers.schedules.CosineDecay(0.015, epochs * TRAINING // BATCH)
     optimizer = keras.optimizers.Adam(rate, global_clipnorm=1.0)
     model.compile(optimizer, loss, metrics=["accuracy"])
-    if run["layer"] == "LSTM, accelerated":
-        model = convert.accelerate(model)
+    return convert.accelerate(model) if name == NAMES[1] else model
+
+
+def trained(model, run):
+    """Return accuracies on the test images, bright and dark, and the seconds of an epoch."""
+    x, y = load_digits(return_X_y=True)
+    x = (x / 16).reshape(-1, 64, 1).astype("float32")  # (samples, time, features)
     seconds = []
     for epoch in range(run["epochs"]):
         start = time.perf_counter()

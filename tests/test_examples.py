@@ -14,6 +14,8 @@ import keras
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -30,12 +32,6 @@ RUNS = [
         ["data.csv", "--layers", "LSTM", "MomentumRNN", "--seeds=1", "--epochs=1"],
         ("keras_tuner",),
         "a linear model: 100% of 6 test sequences right",
-    ),
-    (
-        "tune",
-        ["--layers", "LSTM", "MomentumRNN", "--trials=3", "--epochs=1"],
-        ("keras_tuner",),
-        "Correct on 360 test images",
     ),
     ("streaming", ["--epochs=1", "--sounds=40"], (), "Step by step, the last answer is that"),
     ("characters", ["--updates=2", "--units=8", "--write=3"], (), "bits a character"),
@@ -148,7 +144,7 @@ def test_a_text_may_lack_any_character(run, tmp_path):
 
 def test_all_examples_run_here():
     names = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert names == {name for name, *_ in RUNS} | {"several_devices", "quick_look"}
+    assert names == {name for name, *_ in RUNS} | {"several_devices", "quick_look", "tune"}
     for name in names:
         assert "papers import" not in (EXAMPLES / f"{name}.py").read_text()
 
@@ -181,22 +177,40 @@ def test_several_devices(tmp_path):
     assert f"{2 if BACKEND == 'jax' else 0} shards" in done.stdout
 
 
-def test_quick_look_resumes(run, tmp_path):
-    options = ["--epochs=1"]
+def test_tune_tells_the_score_of_its_file(run):
+    pytest.importorskip("keras_tuner", reason="the example searches")
+    said = run("tune", "--layers", "LSTM", "MomentumRNN", "--trials=3", "--epochs=1")
+    x, y = load_digits(return_X_y=True)
+    x, y = train_test_split(x / 16, y, test_size=0.2, stratify=y, random_state=0)[1::2]
+    scores = keras.models.load_model("runs/tune/best.keras").predict(x.reshape(-1, 8, 8))
+    assert f"Correct on 360 test images: {np.mean(scores.argmax(-1) == y):.1%}" in said
+
+
+def test_quick_look_resumes(run, fits, tmp_path):
+    options = ["--epochs=2"]
     assert "The accelerated LSTM trains in " in run("quick_look", *options)
     results = tmp_path / "runs" / "quick_look" / "results.json"
     whole = json.loads(results.read_text())
     names = ["LSTM", "LSTM, accelerated", "RMSPropLSTM, scale-free"]
     assert [r["layer"] for r in whole] == names
+    training = load_digits().data[:1200, :, None] / 16
+    assert all(np.array_equal(fit.args[1], training) for fit in fits)
+    if BACKEND == "torch":
+        assert whole[0]["path"] == "keras" and whole[1]["path"] in ("native", "fused")
+    assert whole[0]["darker"] < whole[0]["accuracy"] - 0.1
     assert whole[-1]["darker"] == pytest.approx(whole[-1]["accuracy"], abs=0.005)
-    results.write_text(json.dumps(whole[:2]))
+    older = {**whole[2], "processor": "another"}
+    results.write_text(json.dumps([*whole[:2], older]))
     printed = run("quick_look", *options)
     assert " LSTM: " not in printed and f" {names[2]}: " in printed
     found = json.loads(results.read_text())
-    assert found[:2] == whole[:2]
-    assert [r["accuracy"] for r in found] == [r["accuracy"] for r in whole]
+    assert found[:3] == [*whole[:2], older]
+    assert found[3]["accuracy"] == whole[2]["accuracy"]
     report = results.with_name("report.md").read_text()
     assert all(f"- {one['layer']}: " in report for one in whole)
+    results.write_text("")
+    with pytest.raises(SystemExit, match=r"results.json is damaged"):
+        run("quick_look", *options)
 
 
 def emptied(column):
