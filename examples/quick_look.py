@@ -11,8 +11,6 @@ If you stop this, repeat it to resume.
 import argparse
 import json
 import os
-import platform
-import re
 import time
 from pathlib import Path
 
@@ -50,10 +48,8 @@ def main():
     except ValueError as error:
         raise SystemExit(f"{file} is damaged: remove it. {error}") from None
     shared = {"epochs": options.epochs, "backend": keras.config.backend()}
-    cpus = Path("/proc/cpuinfo").read_text() if platform.system() == "Linux" else ""
-    cpu = re.search(r"model name\s*: (.*)", cpus) or [None, platform.processor()]
-    shared |= {"keras": keras.__version__, "processor": cpu[1]}
-    say(f"Keras {shared['keras']} on {shared['backend']}: {len(NAMES)} models to train")
+    shared["keras"] = keras.__version__
+    say(f"Keras {keras.__version__} on {shared['backend']}: {len(NAMES)} models to train")
     found = []
     for name in NAMES:
         model = made(name, options.epochs)

@@ -199,7 +199,7 @@ def test_quick_look_resumes(run, fits, tmp_path):
         assert whole[0]["path"] == "keras" and whole[1]["path"] in ("native", "fused")
     assert whole[0]["darker"] < whole[0]["accuracy"] - 0.1
     assert whole[-1]["darker"] == pytest.approx(whole[-1]["accuracy"], abs=0.005)
-    older = {**whole[2], "processor": "another"}
+    older = {**whole[2], "keras": "3.10.0"}
     results.write_text(json.dumps([*whole[:2], older]))
     printed = run("quick_look", *options)
     assert " LSTM: " not in printed and f" {names[2]}: " in printed
