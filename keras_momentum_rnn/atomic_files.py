@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 from pathlib import Path
 
 try:
@@ -29,6 +30,8 @@ def replaced(path):
     try:
         new.touch(exist_ok=False)  # follows no link, and shares the file with no process
         yield new
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(target, new)
         os.replace(new, target)
     except OSError as error:
         reason = error.strerror or error  # h5py and pandas raise it without a number
@@ -36,7 +39,8 @@ def replaced(path):
             error.errno, f"{path} was not written and is as it was before: {reason}"
         ) from error
     finally:
-        new.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there is none
+            new.unlink()
 
 
 @contextlib.contextmanager
@@ -61,7 +65,11 @@ def locked(path, wait=True):
                     f"Another process works in {Path(path).parent}: wait for it, or choose "
                     "another directory"
                 ) from error
-        yield
+        try:
+            yield
+        finally:
+            if fcntl is not None:  # a child that was forked meanwhile has the file open, too
+                fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def write_json(path, value):

@@ -1,8 +1,11 @@
 """Files that are written whole or not at all, by one process at a time."""
 
 import errno
+import os
 import secrets
+import signal
 import threading
+import time
 
 import pytest
 
@@ -60,6 +63,28 @@ def test_a_lock_keeps_others_out_until_it_is_released(tmp_path):
     waiting.join()
     with locked(path, wait=False):
         assert order == ["first", "other"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_child_of_a_fork_does_not_keep_the_lock(tmp_path):
+    with locked(tmp_path / "lock"):
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+            os._exit(0)
+    with locked(tmp_path / "lock", wait=False):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other modes")
+def test_a_file_keeps_its_mode(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(0o600)
+    write_json(path, {})
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.two_writers

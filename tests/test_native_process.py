@@ -221,6 +221,26 @@ def test_two_calls_before_their_gradients_share_no_memory(monkeypatch):
         assert np.array_equal(one, other)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(BACKEND != "torch", reason="JAX and TensorFlow forbid a fork themselves")
+def test_a_fork_waits_for_a_thread_that_compiles():
+    holds = threading.Event()
+
+    def compiling():
+        with runtime._compiling:
+            holds.set()
+            time.sleep(0.5)
+
+    other = threading.Thread(target=compiling)
+    other.start()
+    holds.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if runtime._compiling.acquire(blocking=False) else 1)
+    other.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_an_error_in_another_thread_is_raised(monkeypatch):
     monkeypatch.setattr(runtime, "thread_count", lambda: 2)
     caller, met = threading.get_ident(), threading.Barrier(2, timeout=60)

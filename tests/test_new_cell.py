@@ -158,7 +158,14 @@ class LimitedCell(kmr.cells.RuleRNNCell):
         return ops.minimum(drive, 0.1), slots
 
 
-@pytest.mark.parametrize("of_user", [HalvedCell, LimitedCell])
+class MaskedCell(kmr.cells.RuleRNNCell):
+    """An Elman cell that reads half of h."""
+
+    def recurrent_masks(self, training):
+        return ops.full((1, self.units), 0.5)
+
+
+@pytest.mark.parametrize("of_user", [HalvedCell, LimitedCell, MaskedCell])
 def test_a_step_that_is_overridden_runs(of_user):
     class Layer(kmr.RuleRNN):
         cell_class = of_user
@@ -211,3 +218,12 @@ def test_a_subclass_may_write_its_arguments_as_it_likes():
     assert type("Last", (Below,), {})(UNITS).units == "of the user"
     for same in (layer, Layer.from_config(layer.get_config())):
         assert (same.extra, same.dropout, same.name) == (3, 0.5, "mine")
+
+
+def test_masks_that_another_thread_took_are_missed():
+    layer = kmr.MomentumLSTM(UNITS, dropout=0.5, recurrent_dropout=0.5, use_cudnn=False)
+    layer.build((None, TIME, FEATURES))
+    layer.cell.reset_dropout()
+    for read in (layer.cell.projection, layer.cell.recurrent_product):
+        with pytest.raises(RuntimeError, match="one thread at a time"):
+            read(training=True)

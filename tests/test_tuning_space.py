@@ -244,6 +244,8 @@ def test_other_layers_under_the_same_name_are_refused():
     suggest_layer(hp, ["GRU"], 4)
     with pytest.raises(ValueError, match=r"name_scope.*layers=\['LSTM'\]; chosen: 'GRU'"):
         suggest_layer(hp, ["LSTM"], 4)
+    with pytest.raises(ValueError, match=r"units.*name_scope.*units=8; chosen: 4"):
+        suggest_layer(hp, ["GRU"], 8)
 
 
 @pytest.mark.parametrize("beta", [0.01, 0.012345, 0.5, 0.999, 0.9999999])

@@ -23,7 +23,10 @@ from keras_momentum_rnn.rules import Rule
 
 # Methods of one step that fast paths do not call, or not all of them.
 OF_THE_DRIVE = {"projection", "apply_rule", "step_from_input", "step_from_projection"}
-OF_A_STEP = {*OF_THE_DRIVE, "recurrence", "recurrent_product", "recurrent_weights"}
+OF_A_STEP = {
+    *OF_THE_DRIVE,
+    *("recurrence", "recurrent_product", "recurrent_weights", "recurrent_masks"),
+}
 
 
 def overrides(cls, methods, declaration):
@@ -215,7 +218,7 @@ class RuleCell:
         dtype of the slots: in float16 the gradient of Adam's drive at u = 0, its step size
         over the root of epsilon, would soon overflow.
         """
-        masks = self._dropout_mask if training and self.dropout else None
+        masks = self._drawn(self._dropout_mask) if training and self.dropout else None
         product = self._product(self.kernel, self.input_bias, masks, self.slot_dtype)
         return lambda x: product(self.to_slot_dtype(x))
 
@@ -246,7 +249,17 @@ class RuleCell:
         """Return the dropout masks of h: None, one, or a list of one for each gate."""
         if self._given_masks is not None:
             return self._given_masks
-        return self._recurrent_dropout_mask if training and self.recurrent_dropout else None
+        drops = training and self.recurrent_dropout
+        return self._drawn(self._recurrent_dropout_mask) if drops else None
+
+    def _drawn(self, masks):
+        """Return the dropout masks of this call, which another thread may have reset."""
+        if masks is None:
+            raise RuntimeError(
+                f"{type(self).__name__} {self.name!r} has lost its dropout masks to another "
+                "thread that called the layer. Let one thread at a time call it"
+            )
+        return masks
 
     def _product(self, kernel, bias, masks, dtype):
         """Return x -> x @ kernel + bias, x under one dropout mask or one for each gate."""
@@ -314,7 +327,7 @@ class RuleCell:
         """
         recur, rows = self.recurrence(training), self.input_rows()
         drops = training and self.dropout
-        mask = self.to_slot_dtype(self._dropout_mask) if drops else None
+        mask = self.to_slot_dtype(self._drawn(self._dropout_mask)) if drops else None
 
         def step(x, states):
             own, slots = self.split(states)

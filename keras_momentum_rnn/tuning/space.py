@@ -182,6 +182,12 @@ def ask(hp, name, spec):
         value = hp.Choice(name, [coded(name, v) for v in spec])
     else:
         value = hp.Fixed(name, coded(name, spec))
+        if value not in (None, coded(name, spec)):
+            raise ValueError(
+                f"`{name}` must be that of the other calls: their hyperparameters are shared. "
+                "Or call this in a `with hp.name_scope(...):`. "
+                f"Received: {name}={spec!r}; chosen: {layer_value(name, value)!r}"
+            )
     return None if value is None else layer_value(name, value)
 
 

@@ -42,7 +42,13 @@ OF_DAMAGED_FILES = (
 )
 
 _failed = threading.Event()
-_compiling = threading.Lock()
+_compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child would wait for a thread that it does not have
+    os.register_at_fork(
+        before=_compiling.acquire,
+        after_in_parent=_compiling.release,
+        after_in_child=_compiling.release,
+    )
 
 
 @untraced
@@ -85,6 +91,7 @@ def compiles(recurrence="lstm"):
     try:
         with _compiling:
             fingerprint()
+            from keras_momentum_rnn.paths.native import run  # noqa: F401, imported later
             from keras_momentum_rnn.paths.native.kernel import RECURRENCES, try_out
 
             loops = RECURRENCES[recurrence].loops
