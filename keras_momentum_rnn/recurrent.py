@@ -72,6 +72,8 @@ class RuleLayer(keras.layers.RNN):
                 "`recurrence` or `apply_rule`, or give the cell to keras.layers.RNN. "
                 f"Received: a cell class with a `call` of its own, {cell_class.__name__}"
             )
+        if type(self).inner_loop is not keras.layers.RNN.inner_loop:
+            raise TypeError(f"{type(self).__name__} does not run `inner_loop`: override `call`")
         arguments = bound(type(self), self.keras_layer, cell_class, args, kwargs)
         use_cudnn = "auto"
         if takes_use_cudnn(self.keras_layer):

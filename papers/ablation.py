@@ -54,7 +54,8 @@ def heat_map(layer, rows, settings):
         best = (max if settings["larger_is_better"] else min)(ended)
         pairs = [pair for pair, score in scores.items() if score == best]
         names = " and ".join(rows[pair]["layer"] for pair in pairs)
-        end = f"Best: {names}, test {metric} {mean_and_spread(rows[pairs[0]])}."
+        score = mean_and_spread(rows[pairs[0]])
+        end = f"Best on test, and so with a score that is too good: {names}, {metric} {score}."
         finding = "best with " + "\nand with ".join(
             f"momentum {momentum:g} and step size {step_size:g}"
             for momentum, step_size in pairs

@@ -197,6 +197,9 @@ def test_a_cell_with_a_call_of_its_own_is_refused():
 
     with pytest.raises(TypeError, match=r"does not run the `call`.*OfUser"):
         Layer(UNITS, rule=rules.HeavyBall())
+    looped = type("Looped", (kmr.MomentumLSTM,), {"inner_loop": lambda *_: None})
+    with pytest.raises(TypeError, match="Looped does not run `inner_loop`"):
+        looped(UNITS)
 
 
 def test_a_subclass_may_write_its_arguments_as_it_likes():

@@ -283,7 +283,7 @@ def test_heat_map_has_step_size_across_and_momentum_up():
     assert [t.get_text() for t in axes.get_yticklabels()] == ["0", "0.9"]
     cells = np.asarray(axes.images[0].get_array())
     np.testing.assert_allclose(cells, [[0, 0.2, 0.4], [0.1, 0.3, 0.5]])
-    assert "Best: MomentumLSTM 0.9 2, test accuracy 0.500" in text
+    assert ": MomentumLSTM 0.9 2, accuracy 0.500." in text
     told = "MomentumLSTM on mnist:\nbest with momentum 0.9 and step size 2"
     assert axes.get_title() == told
     for one in runs:
