@@ -25,6 +25,7 @@ COLORS = {
     "NestedLSTM": presentation.VIOLET,
     "DTRIV": presentation.BROWN,
     "MomentumDTRIV": presentation.VIOLET,
+    "LSTM-x2.5": presentation.PURPLE,
 }
 LINES = {"GRU": "--", "SimpleRNN": ":", "DTRIV": "-."}
 # More lines than this cannot be told apart: the others are grey.
