@@ -410,6 +410,7 @@ def test_states_of_unknown_rules_and_memories_have_names():
     assert state_names(cell) == ["h", "c", "inner c", "inner v", "inner m", "half"]
 
 
+@pytest.mark.skipif(BACKEND == "jax", reason="it has float64 only where it is switched on")
 def test_memory_map_has_the_precision_of_the_layer():
     layer = kmr.MomentumRNN(UNITS, dtype="float64", return_sequences=True)
     x = np.random.default_rng(0).normal(size=(2, 5, FEATURES))
