@@ -79,9 +79,10 @@ def main():
 
 def read(path):
     """Return (x, y) for training, validation and test, missing steps masked; and the scale."""
+    table = pd.read_csv(path).filter(regex="^(?!Unnamed: )")  # pandas's word for no name
     # The labels "NA" and "null" are words; only an empty cell is missing.
-    table = pd.read_csv(path, converters=dict.fromkeys(TEXTS, lambda cell: cell or None))
-    table = table.filter(regex="^(?!Unnamed: )")  # so pandas calls a column without a name
+    texts = pd.read_csv(path, usecols=TEXTS.__contains__, dtype=str, keep_default_na=False)
+    table = table.assign(**texts.where(texts != ""))
     channels = [name for name in table if name not in TEXTS]
     if not {"sequence", "label"} <= {*table} or not channels:
         raise ValueError(f"it needs `sequence`, `label` and numbers. Received: {list(table)}")

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from harness import BACKEND
 
+from keras_momentum_rnn.paths.native.runtime import SWITCH
+
 ROOT = Path(__file__).parent.parent
 if not (ROOT / "benchmarks").exists():
     pytest.skip("an installed package has no benchmarks", allow_module_level=True)
@@ -19,6 +21,7 @@ if not (ROOT / "benchmarks").exists():
 def module_of(monkeypatch):
     """Return a function that imports a module of the benchmarks."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.setenv(SWITCH, "1")  # which they change, and which is restored
     return importlib.import_module
 
 
