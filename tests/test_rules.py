@@ -11,6 +11,7 @@ from reference import rule_step
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import rules
+from keras_momentum_rnn.paths.native.runtime import SWITCH
 
 X = normal(np.random.default_rng(2), 2, 9, 3)
 
@@ -140,7 +141,9 @@ class OfArrays(rules.LinearRule):
         return self.mu, 1.0
 
 
-def test_a_rule_may_hold_an_array():
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_a_rule_may_hold_an_array(native, monkeypatch):
+    monkeypatch.setenv(SWITCH, native)
     layer = kmr.RuleRNN(3, rule=OfArrays(np.float32([0.1, 0.5, 0.9])))
     own, each = run(layer, X)[0], kmr.RuleRNN(3, rule=rules.HeavyBall(0.5, 1.0))
     each.build(X.shape)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_momentum_rnn.annotations import Tensor
@@ -206,7 +207,10 @@ class LinearRule(Rule):
 
     def update(self, u: Tensor, slots: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         v, *t = slots
-        mu, step_size = self.coefficients(*t or [None])
+        mu, step_size = (  # NumPy cannot multiply PyTorch's tensors
+            ops.convert_to_tensor(number, v.dtype) if isinstance(number, np.ndarray) else number
+            for number in self.coefficients(*t or [None])
+        )
         v = mu * v + step_size * u
         return v, [v, *map(self.advance_counter, t)]
 
