@@ -20,7 +20,7 @@ UNFINISHED = "unfinished-" + 16 * "[0-9a-f]" + "-{}"
 def replaced(path):
     """Give a path to write a new file to; it replaces `path` when it is complete.
 
-    A link stays, and the file that it points to is replaced.
+    A link stays, and the file that it points to is replaced. The file keeps its mode.
 
     Raises:
         OSError: if it cannot be written, a full disk for one. `path` is then as it was.

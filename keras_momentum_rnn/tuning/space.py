@@ -74,7 +74,7 @@ def suggest_layer(
 
     Raises:
         ValueError: if a range is empty or leaves its domain, a layer is unknown, no layer
-            takes an argument, or another call has asked for other layers.
+            takes an argument, or another call has asked for other layers or fixed values.
 
     Example:
 

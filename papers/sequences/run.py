@@ -81,9 +81,9 @@ def compare_on(task, contestants, options, command):
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent / "lock", wait=False):
         content = read_results(path, new)
-        if missing := [name for name in new if name not in content]:
+        if missing := [n for n in ("settings", "setups", "runs") if n not in content]:
             raise ValueError(f"{path} lacks {missing}; repair it or choose another output")
-        there = {name: content[name] for name in around}
+        there = {name: content.get(name) for name in around}
         if different := differences({**content["settings"], **there}, {**settings, **around}):
             raise ValueError(f"{path} has other settings:{''.join(different)}")
         content["commands"] = list(dict.fromkeys([*content["commands"], command]))

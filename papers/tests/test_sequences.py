@@ -235,6 +235,12 @@ def test_a_comparison_resumes_where_it_ended(made_set, tmp_path, monkeypatch):
     assert len(found) == 4 and found == results_of(tmp_path / "whole")
     with pytest.raises(SystemExit, match="other settings"):
         run.main([*TINY, "--batch-size", "3", "--output", str(tmp_path / "parts")])
+    results = tmp_path / "parts" / "made" / "results.json"
+    whole = json.loads(results.read_text())
+    results.write_text(json.dumps({n: v for n, v in whole.items() if n != "settings"}))
+    with pytest.raises(SystemExit, match=r"lacks \['settings'\]"):
+        run.main([*TINY, "--output", str(tmp_path / "parts")])
+    results.write_text(json.dumps(whole))
     monkeypatch.setattr(run, "surroundings", lambda: {"device": "another"})
     with pytest.raises(SystemExit, match=r"device: '.*' there, 'another' now"):
         run.main([*TINY, "--output", str(tmp_path / "parts")])
