@@ -6,7 +6,7 @@ import pytest
 from harness import array, assert_close, normal, randomise, run
 from keras import ops
 from masks import MASKS
-from reference import rule_step
+from reference import NUMBERS, rule_step
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import convert, rules
@@ -63,15 +63,8 @@ class SLSTM(RuleLayer):
     needs_rule = True
 
 
-RULES = {
-    "HeavyBall": {"momentum": 0.7, "step_size": 0.8},
-    "NAG": {"step_size": 0.8},
-    "Adam": {"momentum": 0.7, "step_size": 0.8, "beta": 0.9, "epsilon": 1e-8},
-}
-
-
 def layer_of(rule, **options):
-    layer = SLSTM(UNITS, rule=getattr(rules, rule)(**RULES[rule]), **options)
+    layer = SLSTM(UNITS, rule=getattr(rules, rule)(**NUMBERS[rule]), **options)
     layer.build((2, TIME, FEATURES))
     randomise(layer, np.random.default_rng(0))
     return layer
@@ -87,7 +80,7 @@ def by_numpy(layer, rule, x, mask=None):
     slots = [np.zeros((len(x), s)) for s in layer.state_size[4:]]
     outputs = []
     for t in range(TIME):
-        drive, new_slots = rule_step(rule, RULES[rule], x[:, t] @ kernel + bias, slots)
+        drive, new_slots = rule_step(rule, NUMBERS[rule], x[:, t] @ kernel + bias, slots)
         i, f, z, o = np.split(drive + h @ recurrent, 4, axis=1)
         new_m = np.maximum(f + m, i)
         kept, new = np.exp(f + m - new_m), np.exp(i - new_m)
@@ -101,7 +94,7 @@ def by_numpy(layer, rule, x, mask=None):
 
 
 @pytest.mark.parametrize("mask", [None, "right", "dead_row"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["HeavyBall", "NAG", "Adam"])
 def test_it_equals_its_equations(rule, mask):
     layer = layer_of(rule, return_sequences=True, zero_output_for_mask=True)
     x = normal(np.random.default_rng(1), 3, TIME, FEATURES)
