@@ -100,7 +100,7 @@ def searched(contestant, task, budget, folder):
     }
 
 
-def trained(contestant, setup, task, budget, seed, measure=lambda model, task: {}):
+def trained(contestant, setup, task, budget, seed):
     """Train a layer with a setup, test it once at its best epoch, and return the run, a dict.
 
     `test` is None where a loss was not finite: such a run scores as chance.
@@ -111,7 +111,6 @@ def trained(contestant, setup, task, budget, seed, measure=lambda model, task: {
         task: `Task`.
         budget: dict, as in results.json.
         seed: int, of weights and of the order of samples.
-        measure: function from the trained model and the task to further entries, a dict.
     """
     keras.utils.clear_session()
     keras.utils.set_random_seed(seed)
@@ -136,5 +135,4 @@ def trained(contestant, setup, task, budget, seed, measure=lambda model, task: {
         "validation": round(float(min(history["val_loss"])), 5) if finite else None,
         "test": test,
         "seconds": seconds,
-        **(measure(model, task) if finite else {}),
     }

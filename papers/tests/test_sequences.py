@@ -146,38 +146,33 @@ def test_whole_batches_go_through_all_samples_before_one_comes_again():
 
 
 def run_of(task, rate, seed=0, layer="SimpleRNN", **numbers):
-    """Return a run at a learning rate, with what the trained model is then."""
-
-    def measure(model, task):
-        losses = [
-            model.evaluate(split.x, split.y, return_dict=True, verbose=0)["loss"]
-            for split in (task.validation, task.test)
-        ]
-        rate = float(model.optimizer.learning_rate)
-        told = {"losses": losses, "rate": rate, "model": model}
-        return {**told, "kernel": model.get_weights()[0]}
-
+    """Return a run at a learning rate, and the trained model."""
+    models, fit = [], training.fit
     budget = {"batch size": 4, "updates of an epoch": 3, "epochs at most": 8, "patience": 3}
     setup = {"units": 3, "numbers": numbers, "learning_rate": rate}
-    return trained(CONTESTANTS[layer], setup, task, budget, seed, measure)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "fit", lambda m, *rest: models.append(m) or fit(m, *rest))
+        return trained(CONTESTANTS[layer], setup, task, budget, seed), *models
 
 
 def test_a_run_is_tested_with_the_weights_of_its_best_epoch(made_set):
-    found = run_of(made_set, 1.0)  # too large a rate: the loss jumps
+    found, model = run_of(made_set, 1.0)  # too large a rate: the loss jumps
     assert found["epochs"] == found["best_epoch"] + 3 < 8  # the patience
-    losses = [found["validation"], found["test"]["loss"]]
-    assert found["losses"] == pytest.approx(losses, abs=1e-5)
+    losses = [
+        model.evaluate(split.x, split.y, return_dict=True, verbose=0)["loss"]
+        for split in (made_set.validation, made_set.test)
+    ]
+    assert losses == pytest.approx([found["validation"], found["test"]["loss"]], abs=1e-5)
 
 
 def test_a_run_whose_loss_is_not_finite_has_no_test(made_set):
-    found = run_of(made_set, 3e38)
-    assert found["test"] is None and "losses" not in found
+    assert run_of(made_set, 3e38)[0]["test"] is None
 
 
 def test_searches_and_runs_have_the_rate_and_the_seed_that_they_are_given(made_set):
-    one, other = (run_of(made_set, 1e-12, seed) for seed in (0, 1))
-    assert one["rate"] == pytest.approx(1e-12)
-    assert np.abs(one["kernel"] - other["kernel"]).max() > 0.1
+    one, other = (run_of(made_set, 1e-12, seed)[1] for seed in (0, 1))
+    assert float(one.optimizer.learning_rate) == pytest.approx(1e-12)
+    assert np.abs(one.get_weights()[0] - other.get_weights()[0]).max() > 0.1
     hp = keras_tuner.HyperParameters()
     hp.values["learning_rate"] = 0.02
     model = Search(CONTESTANTS["SimpleRNN"], made_set, 3, {}).build(hp)
@@ -185,7 +180,7 @@ def test_searches_and_runs_have_the_rate_and_the_seed_that_they_are_given(made_s
 
 
 def test_a_run_has_the_numbers_of_its_setup(made_set):
-    model = run_of(made_set, 1e-3, layer="MomentumRNN", momentum=0.3)["model"]
+    _, model = run_of(made_set, 1e-3, layer="MomentumRNN", momentum=0.3)
     assert 0.3 in [getattr(layer, "momentum", None) for layer in model.layers]
 
 
