@@ -35,18 +35,6 @@ def parse(argv):
     add("--sets", nargs="+", choices=[*SETS], help="in this order; default: all")
     add("--recordings", type=folder, help="with {digit}_{speaker}_{take}.wav, for Speakers")
     add("--layers", nargs="+", choices=[*CONTESTANTS], default=[*CONTESTANTS], help="by name")
-    add_budget(parser, output=Path("runs/pairs"))
-    options = parser.parse_args(argv)
-    if options.sets is None:
-        options.sets = [name for name in SETS if name != "Speakers" or options.recordings]
-    if "Speakers" in options.sets and not options.recordings:
-        parser.error("Speakers needs --recordings, the folder of its wav files")
-    return options
-
-
-def add_budget(parser, output):
-    """Add the options of the budget, and that of the output directory."""
-    add = parser.add_argument
     add("--units", type=positive(int), default=32, help="of the LSTM whose size all have")
     add("--trials", type=positive(int), default=8, help="of each layer's search")
     add("--seeds", type=positive(int), default=5, help="runs of each layer with the best")
@@ -54,7 +42,13 @@ def add_budget(parser, output):
     add("--epochs", type=positive(int), default=80, help="at most")
     add("--patience", type=positive(int), default=15, help="epochs without a better loss")
     add("--batch-size", type=positive(int), default=16, help="sequences per update")
-    add("--output", type=Path, default=output, help="for results")
+    add("--output", type=Path, default=Path("runs/pairs"), help="for results")
+    options = parser.parse_args(argv)
+    if options.sets is None:
+        options.sets = [name for name in SETS if name != "Speakers" or options.recordings]
+    if "Speakers" in options.sets and not options.recordings:
+        parser.error("Speakers needs --recordings, the folder of its wav files")
+    return options
 
 
 def study(options, command):
