@@ -29,6 +29,7 @@ from papers.budgets import small_budget
 from papers.command_line import documented_parser, folder, positive, run_example
 from papers.diagnostic_plots import plot_time_scales
 from papers.experiments import Comparison, compare
+from papers.experiments.report import updates_of_an_epoch
 from papers.presentation import markdown_table
 
 # A run has learned to add where the squared error on validation is no more.
@@ -230,12 +231,11 @@ def at_the_end(results):
 def updates_to_learn(results):
     """Return how many updates each run took to an error of `LEARNED`, as a section."""
     metric, cells = results["settings"]["metric"], []
-    samples = results["settings"]["samples"]["train"]
     for arm, runs in by_arm(results).items():
         found = []
         for run in runs:
             curve = [epoch[f"validation_{metric}"] for epoch in run["curve"]]
-            updates = -(-samples // run["setup"]["batch_size"])
+            updates = updates_of_an_epoch(results, run)
             epochs = [i for i, value in enumerate(curve, 1) if value <= LEARNED]
             last = f"> {len(curve) * updates:,}"
             found.append(f"{epochs[0] * updates:,}" if epochs else last)
