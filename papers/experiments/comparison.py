@@ -219,6 +219,5 @@ def constant_of(comparison):
 
 def completed(results):
     """Return all that results.json holds, see `SCHEMA`."""
-    found = {"constant": results["settings"]["chance"], **results}
-    found["summary"] = summary.rows(results)
+    found = {**results, "summary": summary.rows(results)}
     return {name: found[name] for name in SCHEMA}
