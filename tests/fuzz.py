@@ -40,7 +40,7 @@ from fuzz_programs import (  # noqa: E402, F401
     draw_cases,
     draw_program,
 )
-from harness import BACKEND, array, derivative, named_weights, normal  # noqa: E402
+from harness import BACKEND, array, derivative, named_weights, normal, randomise  # noqa: E402
 from keras import ops  # noqa: E402
 from masks import MASKS  # noqa: E402
 
@@ -89,8 +89,7 @@ class Pair:
         """Return x, the states, cotangents and the mask of a case, and draw the weights."""
         program, cell = self.program, self.steps.cell
         rng, (batch, time, _) = np.random.default_rng(case.seed), program.shape
-        for weight in self.steps.trainable_weights:
-            weight.assign(normal(rng, *weight.shape, scale=case.weights))
+        randomise(self.steps, rng, scale=case.weights)
         x, scale = normal(rng, *program.shape, scale=case.inputs), min(case.inputs, 1e6)
         cotangents = [normal(rng, batch, time, program.units)]
         cotangents += [normal(rng, batch, size) for size in cell.state_size]

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 from cases import CASES, EVERY_RULE_AND_CELL
-from harness import array, assert_close, normal
+from harness import array, assert_close, normal, randomise
 
 import keras_momentum_rnn as kmr
 
@@ -33,9 +33,7 @@ from keras_momentum_rnn import *
 
 def model_of(*layers):
     model = keras.Sequential([keras.Input((None, 3)), *layers, keras.layers.Dense(2)])
-    rng = np.random.default_rng(9)
-    for weight in model.trainable_weights:
-        weight.assign(normal(rng, *weight.shape, scale=0.5))
+    randomise(model, np.random.default_rng(9))
     return model
 
 

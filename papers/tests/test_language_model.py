@@ -43,9 +43,7 @@ def bits(y, logits):
 
 
 def randomised(model):
-    rng = np.random.default_rng(1)
-    for weight in model.trainable_weights:
-        weight.assign(0.6 * rng.standard_normal(weight.shape))
+    randomise(model, np.random.default_rng(1), scale=0.6)
     return model
 
 
