@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import reference
-from harness import array, named_weights, normal
+from harness import array, named_weights, normal, randomise
 from keras import ops
 
 from keras_momentum_rnn import DTRIV, AdamLSTM, MomentumRNN
@@ -32,7 +32,7 @@ class Case:
 
     def __init__(self, name, mask=None, **arguments):
         layer, self.equations = NETS[name]
-        self.name, self.mask = name, mask
+        self.mask = mask
         shape = (FEATURES,) if self.equations is None else (TIME, FEATURES)
         inputs = keras.Input(shape)
         if self.equations is None:
@@ -45,8 +45,7 @@ class Case:
         outputs = keras.layers.Dense(CLASSES, **arguments)(hidden)
         self.model = HessianFreeModel(inputs, outputs)
         rng = np.random.default_rng(5)
-        for weight in self.model.trainable_variables:
-            weight.assign(normal(rng, *weight.shape, scale=0.7))
+        randomise(self.model, rng, scale=0.7)
         self.model.compile(HessianFree(), LOGITS)
         self.x = normal(rng, SAMPLES, *shape)
         if mask is not None:
@@ -64,13 +63,9 @@ class Case:
             h = np.tanh(self.x @ inner[0] + inner[1])
             return reference.sigmoid(h @ inner[2] + inner[3]) @ kernel + bias
         cell, rule = self.equations
-        if self.layer.trainable_variables and hasattr(self.layer.cell, "rule"):
-            names = list(named_weights(self.layer))
-        else:
-            names = ["kernel", "recurrent_kernel", "bias"]
-        h, _ = reference.run(
-            cell, rule, reference.NUMBERS[rule], dict(zip(names, inner)), self.x, mask=self.mask
-        )
+        weights = dict(zip(named_weights(self.layer), inner))
+        numbers = reference.NUMBERS[rule]
+        h, _ = reference.run(cell, rule, numbers, weights, self.x, mask=self.mask)
         return (h if self.mask is not None else h[:, -1]) @ kernel + bias
 
     def curvature(self, weights=None, samples=SAMPLES):
