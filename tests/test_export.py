@@ -184,7 +184,8 @@ def run_litert(path, *inputs):
 def run_torch(path, *inputs):
     import torch
 
-    results = torch.export.load(path).module()(*map(torch.from_numpy, inputs))
+    tensors = keras.tree.map_structure(torch.from_numpy, inputs)
+    results = torch.export.load(path).module()(*tensors)
     results = results if isinstance(results, (list, tuple)) else [results]
     return [r.detach().numpy() for r in results]
 
@@ -349,16 +350,8 @@ def names_in(path):
 
 def run_step(run, path, names, inputs):
     """Run a file of a step model once."""
-    if run is run_saved_model:
-        import tensorflow as tf
-
-        loaded = tf.saved_model.load(path)
-        return [np.asarray(r) for r in loaded.serve(list(inputs))]
-    if run is run_torch:
-        import torch
-
-        module = torch.export.load(path).module()
-        return [r.detach().numpy() for r in module([torch.from_numpy(x) for x in inputs])]
+    if run in (run_saved_model, run_torch):
+        return run(path, inputs)  # which are one argument, a list
     if run is run_litert:
         from ai_edge_litert.interpreter import Interpreter
 
