@@ -94,13 +94,10 @@ def memory_map(
 
 def state_names(cell: keras.layers.Layer) -> list[str]:
     """Return the names of a cell's states, in their order: see `memory_map`."""
-    count = len(tree.flatten(cell.state_size))
-    if not isinstance(cell, RuleCell):
-        known = ["h", "c"] if isinstance(cell, keras.layers.LSTMCell) else ["h"]
-        return known + [f"state {i}" for i in range(len(known), count)]
     names = ["h", "c"] if isinstance(cell, keras.layers.LSTMCell) else ["h"]
     if isinstance(cell, NestedCell):
         names += [f"inner {name}" for name in state_names(cell.memory)[1:]]
-    names += [f"state {i}" for i in range(len(names), cell.own_state_count)]
-    slots = list(cell.rule.slots(cell.drive_width))
-    return names + (["y", "t"] if isinstance(cell, ReleasedSRLSTMCell) else slots)
+    slots = list(cell.rule.slots(cell.drive_width)) if isinstance(cell, RuleCell) else []
+    slots = ["y", "t"] if isinstance(cell, ReleasedSRLSTMCell) else slots
+    count = len(tree.flatten(cell.state_size)) - len(slots)
+    return names + [f"state {i}" for i in range(len(names), count)] + slots
