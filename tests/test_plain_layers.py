@@ -88,12 +88,11 @@ def test_values_and_gradients_are_those_of_keras(ours, theirs, path, call, monke
     x = normal(rng, *SHAPE)
     outputs = (BATCH, TIME, UNITS) if layers[0].return_sequences else (BATCH, UNITS)
     cotangents = [normal(rng, *outputs), *states(layers[0], seed=3)]
-    arguments = {"training": True}
-    if mask is not None:
-        arguments["mask"] = MASKS[mask](BATCH, TIME)
+    mask = MASKS[mask](BATCH, TIME) if mask else None
     taken = paths_taken(monkeypatch)
     (results, by_all), (expected, expected_by_all) = (
-        results_and_gradients(layer, x, cotangents, first, **arguments) for layer in layers
+        results_and_gradients(layer, x, cotangents, first, mask, training=True)
+        for layer in layers
     )
     assert set(taken) == ({path} if path == "native" or BACKEND == "torch" else set())
     for one, other in zip(results, expected, strict=True):
