@@ -59,8 +59,16 @@ def pytest_make_parametrize_id(val):
     return val.id if type(val).__name__ == "Case" else None
 
 
-def seed_backend(backend):
-    """`keras.utils.set_random_seed` would import TensorFlow beside every other backend."""
+def start_afresh():
+    """Seed as `keras.utils.set_random_seed`, which would import TensorFlow on each backend."""
+    import keras
+    import numpy as np
+
+    # Keras seeds what it draws with by Python's `random`.
+    keras.utils.clear_session(free_memory=False)
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002, Keras draws from it
+    backend = keras.config.backend()
     if backend == "tensorflow":
         import tensorflow as tf
 
@@ -88,6 +96,14 @@ def _small_heap():
         jax.clear_caches()
 
 
+@pytest.fixture
+def no_native_kernel(monkeypatch):
+    """The other paths, without the one that would take most of their calls."""
+    from keras_momentum_rnn.paths.native.runtime import SWITCH
+
+    monkeypatch.setenv(SWITCH, "0")
+
+
 @pytest.fixture(params=["native", "cpu", "gpu"])
 def device(request, monkeypatch):
     """The device that plans see. On a CPU the kernels of a GPU compute the same, slowly."""
@@ -113,12 +129,7 @@ def device(request, monkeypatch):
 def _fresh_keras():
     """No test leaves a dtype policy, names or random numbers behind."""
     import keras
-    import numpy as np
 
-    # Keras seeds what it draws with by Python's `random`.
-    keras.utils.clear_session(free_memory=False)
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002, Keras draws from it
-    seed_backend(keras.config.backend())
+    start_afresh()
     yield
     keras.config.set_dtype_policy("float32")

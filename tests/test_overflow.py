@@ -8,15 +8,10 @@ from pairs import pair_of
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.filtered import CHUNK
-from keras_momentum_rnn.paths.native.runtime import SWITCH
+
+pytestmark = pytest.mark.usefixtures("no_native_kernel")
 
 TIME = CHUNK + 7  # more than one chunk of a filter
-
-
-@pytest.fixture(autouse=True)
-def no_native_kernel(monkeypatch):
-    """The other paths are tested without the one that would take most of their calls."""
-    monkeypatch.setenv(SWITCH, "0")
 
 
 class Growing(kmr.rules.LinearRule):

@@ -22,7 +22,8 @@ from reference import SCALED, rule_step
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths.filtered import CHUNK, filtered, filtered_by
-from keras_momentum_rnn.paths.native.runtime import SWITCH
+
+pytestmark = pytest.mark.usefixtures("no_native_kernel")
 
 # Over more than one chunk of each path.
 TIME = CHUNK + 7
@@ -59,12 +60,6 @@ CALLS = {
 }
 # Those that every path meets without a mask, too.
 UNMASKED = ("plain", "dropout", "backwards", "last")
-
-
-@pytest.fixture(autouse=True)
-def no_native_kernel(monkeypatch):
-    """The other paths are tested without the one that would take most of their calls."""
-    monkeypatch.setenv(SWITCH, "0")
 
 
 # Each is a program to compile but on PyTorch.
@@ -128,8 +123,7 @@ def test_loops_equal_the_steps(case, monkeypatch):
     assert_equal(layers, "holes", tolerance=1e-4 if scaled else 1e-5)
 
 
-def test_one_feature_is_filtered_as_the_steps_do(monkeypatch):
-    monkeypatch.setenv(SWITCH, "0")
+def test_one_feature_is_filtered_as_the_steps_do():
     options = {"return_sequences": True, "return_state": True}
     layers = stepping_pair(lambda: kmr.MomentumGRU(4, reset_after=False, **options), (3, 9, 1))
     assert layers[0].plan(training=True).path == "filter"

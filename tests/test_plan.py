@@ -16,17 +16,14 @@ from keras_momentum_rnn.paths import plan as planning
 from keras_momentum_rnn.paths import registry, run
 from keras_momentum_rnn.paths.native.runtime import SWITCH
 
+# With the kernel, see `SERVED`.
+pytestmark = pytest.mark.usefixtures("no_native_kernel")
+
 FILTERS = "the rule filters the input in a loop over steps"
 OFF = f"no native kernel: {SWITCH}=0"
 STEPS = planning.Plan("step", "a test")
 NOT_ZERO = "the slots do not start at zero"
 ONLY_TANH = "fused and native kernels have tanh and sigmoid alone"
-
-
-@pytest.fixture(autouse=True)
-def no_native_kernel(monkeypatch):
-    """Plans without the kernel that would take most calls; with it, see `SERVED`."""
-    monkeypatch.setenv(SWITCH, "0")
 
 
 @pytest.mark.skipif(BACKEND != "torch", reason="only PyTorch has a fused path on the CPU")

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import random
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import keras_momentum_rnn as kmr
-from conftest import seed_backend
+from conftest import start_afresh
 from keras_momentum_rnn.paths.native import runtime
 
 ROOT = Path(__file__).parent.parent
@@ -23,11 +22,7 @@ needs_kernel = pytest.mark.skipif(not find_spec("numba"), reason="the kernel nee
 
 def trained(name):
     """Return a digest of the weights and predictions of a model after a few updates."""
-    keras.utils.clear_session(free_memory=False)
-    # As `keras.utils.set_random_seed`, which would import TensorFlow, too.
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002
-    seed_backend(keras.config.backend())
+    start_afresh()
     rng = np.random.default_rng(0)
     x, y = (rng.normal(size=s).astype("float32") for s in ((34, 9, 3), (34, 1)))
     layer = getattr(kmr, name)(20, dropout=0.2)
