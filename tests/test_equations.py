@@ -58,13 +58,9 @@ CONCERN_BOTH = ["plain", "all_states", "mask_all_states", "mask_backwards", "dro
 
 def initial_states(layer, rng, which):
     """Random states; counters are whole numbers."""
-    sizes = (
-        layer.state_size[: layer.cell.own_state_count]
-        if which == "cell"
-        else (layer.state_size)
-    )
+    count = layer.cell.own_state_count if which == "cell" else None
     states = []
-    for size in sizes:
+    for size in layer.state_size[:count]:
         state = np.abs(normal(rng, BATCH, size))
         states.append(np.floor(state) if size == 1 else state)
     return states
@@ -152,14 +148,13 @@ def test_layer_equals_oracle(case, option, use_cudnn):
     randomise(layer, rng)
     states = initial_states(layer, rng, how["initial"]) if "initial" in how else None
     masks = dropout_masks(case, options, x)
-    call = {"training": how.get("training", False)}
-    if mask is not None:
-        call["mask"] = mask
     weights = weights_of(layer)
 
     expected = expected_results(case, layer, weights, x, mask, states, masks)
     cotangents = [normal(rng, *e.shape) for e in expected]
-    actual, actual_gradients = results_and_gradients(layer, x, cotangents, states, **call)
+    actual, actual_gradients = results_and_gradients(
+        layer, x, cotangents, states, mask, training=how.get("training", False)
+    )
     assert len(actual) == len(expected)
     for a, e in zip(actual, expected):
         assert_close(a, e)
