@@ -7,7 +7,8 @@ from unittest import mock
 import keras
 import numpy as np
 import pytest
-from harness import BACKEND, array, assert_close, derivative, lstm_of_jax, normal, stepping_pair
+from harness import BACKEND, array, assert_close, lstm_of_jax, normal, stepping_pair
+from pairs import compare, pair_of
 
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn.paths.native.runtime import SWITCH
@@ -47,8 +48,8 @@ def gpu(monkeypatch):
     return None
 
 
-def built(name, **options):
-    layer = getattr(kmr, name)(4, return_sequences=True, return_state=True, **options)
+def built(name):
+    layer = getattr(kmr, name)(4, return_sequences=True, return_state=True)
     layer.build(SHAPE)
     return layer
 
@@ -84,19 +85,8 @@ def test_a_training_step_of_jax_lowers_for_cuda(name, masked, gpu):
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
 @pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "LSTM"])
 def test_what_cudnn_is_given_by_jax_are_the_weights_of_the_steps(name, gpu):
-    layers = [built(name, use_cudnn=use_cudnn) for use_cudnn in ("auto", False)]
-    layers[1].set_weights(layers[0].get_weights())
-    rng = np.random.default_rng(0)
-    x, sizes = normal(rng, *SHAPE), layers[0].state_size
-    cotangents = [normal(rng, 3, 7, 4), *(normal(rng, 3, size) for size in sizes)]
-    (fast, by_fast), (exact, by_step) = (
-        derivative(layer, True, training=True)(x, cotangents, None, MASK) for layer in layers
-    )
+    compare(pair_of(name, SHAPE), SHAPE, MASK, slots=False)
     assert gpu.called
-    for one, other in zip(fast, exact, strict=True):
-        assert_close(one, other, 1e-5)
-    for key, expected in by_step.items():
-        assert_close(by_fast[key], expected, 1e-4)
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
@@ -105,8 +95,7 @@ def test_gradients_outside_a_jit_are_cudnns(name, gpu):
     """There, states of zeros are constants, whose order of memory JAX refuses to fix."""
     import jax
 
-    layers = [built(name, use_cudnn=use_cudnn) for use_cudnn in ("auto", False)]
-    layers[1].set_weights(layers[0].get_weights())
+    layers = pair_of(name, SHAPE)
     x = normal(np.random.default_rng(0), *SHAPE)
     for around in (lambda call: call, jax.checkpoint):
         calls = [around(lambda x, layer=layer: layer(x)[0].sum()) for layer in layers]
