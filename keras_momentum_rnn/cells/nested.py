@@ -36,8 +36,7 @@ class NestedCell(RuleLSTMCell):
         self.memory = self._copied(memory)
         if not self.trainable:
             self.memory.trainable = False  # Keras freezes what is there when it is told to
-        inner = self.memory.state_size
-        inner = [inner] if isinstance(inner, int) else list(inner)
+        inner = keras.tree.flatten(self.memory.state_size)
         if inner[0] != self.units:
             raise ValueError(
                 "`memory` must have as many units as its shell, since its h is the shell's c. "
