@@ -150,9 +150,9 @@ class Rule:
         return cls.build is not Rule.build or cls.build_for is not Rule.build_for
 
 
-def refuse_another_step(cls, base, instead, names=("update", "update_factored", "slots")):
+def refuse_another_step(cls, base, instead):
     """Raise a `TypeError` if a class overrides the step that its fast paths rely on."""
-    for name in names:
+    for name in ("update", "update_factored", "slots"):
         if getattr(cls, name) is not getattr(base, name):
             raise TypeError(
                 f"{cls.__name__} must not override `{name}`: the fast paths of a "
