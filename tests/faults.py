@@ -173,25 +173,18 @@ def run(name, folder, victim=None, at=None):
 
 def left(folder):
     """Return all of what a search left that must not depend on kills."""
-
-    weights = {}
+    places = []
     with zipfile.ZipFile(folder / "best.keras") as model:
         content = io.BytesIO(model.read("model.weights.h5"))
     with h5py.File(content) as file:
-        for name in sorted(collected(file)):
-            weights[name] = np.asarray(file[name]).tolist()
+        file.visit(places.append)
+        weights = {p: file[p][()].tolist() for p in places if hasattr(file[p], "dtype")}
     names = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
     # What a killed process was writing stays, and keras-tuner's own files in trials/ are those
     # of its processes; nothing reads them.
     files = [n for n in names if "unfinished-" not in n and not Path(n).match("trials/*.json")]
     results = [{**asdict(row), "seconds": None} for row in load_results(folder).rows]
     return {"results": results, "weights": weights, "files": sorted(files)}
-
-
-def collected(file):
-    names = []
-    file.visititems(lambda name, item: names.append(name) if hasattr(item, "dtype") else None)
-    return names
 
 
 def surroundings():
