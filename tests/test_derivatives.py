@@ -223,12 +223,20 @@ def test_a_sequence_of_no_steps_is_refused(cls):
 
 
 @pytest.mark.second_derivatives
+@pytest.mark.parametrize("mask", [None, "holes"])
 @pytest.mark.parametrize("case", [case for case in ROWS if case.id in ("NAGLSTM", "AdamLSTM")])
-def test_second_derivatives_keep_the_dropout_masks(case):
+def test_second_derivatives_keep_all_that_the_call_was_given(case, mask):
+    """The masks of dropout, and with a mask of steps the states, counters among them, too."""
     options = {"dropout": 0.2, "recurrent_dropout": 0.3, "seed": 3, "dtype": "float32"}
-    layers = pair(case, **options)
-    assert layers[0].plan(training=True).path == "native"
-    fast, step = (gradient_penalty(layer, None, training=True) for layer in layers)
+    layers, call = pair(case, **options), {"training": True}
+    assert layers[0].plan(training=True, mask=mask is not None).path == "native"
+    if mask is not None:
+        mask, rng = ops.convert_to_tensor(MASKS[mask](3, TIME)), np.random.default_rng(2)
+        states = [np.abs(normal(rng, 3, size)) for size in layers[0].state_size]
+        if case.id == "NAGLSTM":
+            states[-1] = np.float32([[0], [1], [5]])
+        call["initial_state"] = list(map(ops.convert_to_tensor, states))
+    fast, step = (gradient_penalty(layer, mask, **call) for layer in layers)
     for one, other in zip(fast, step):
         assert_close(array(one), array(other), 1e-3)
     x = arguments(layers[0])[0]
