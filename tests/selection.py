@@ -215,6 +215,7 @@ test_native.py  torch
     quick     every_shape_equals_the_steps[3-AdamLSTM-ragged]
     compiled  every_shape_equals_the_steps[3-SRGRU-wide]
     compiled  every_shape_equals_the_steps[3-MCRM-NAG-ragged]
+    torch     every_shape_equals_the_steps[*-drops]
     torch     every_shape_equals_the_steps[3-AdamLSTM-*]
     torch     every_shape_equals_the_steps[3-SRGRU-*]
     torch     every_shape_equals_the_steps[3-NAGRNN-*]

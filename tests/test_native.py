@@ -52,14 +52,18 @@ def shape_rows():
     for name in LAYERS:
         for shape in SHAPES:
             for count in (1, 3):  # one thread takes whole what several divide
-                yield pytest.param(name, shape, count, id=f"{count}-{name}-{shape}")
+                yield pytest.param(name, shape, count, {}, id=f"{count}-{name}-{shape}")
+    # A sample's masks of h, behind the first samples of a thread and of a group, too.
+    drops = {"recurrent_dropout": 0.4, "seed": 3}
+    for name, count in (("NAGLSTM", 1), ("AdamGRU", 3)):
+        yield pytest.param(name, "many", count, drops, id=f"{count}-{name}-many-drops")
 
 
-@pytest.mark.parametrize("name, shape, count", shape_rows())
-def test_every_shape_equals_the_steps(name, shape, count, monkeypatch):
+@pytest.mark.parametrize("name, shape, count, options", shape_rows())
+def test_every_shape_equals_the_steps(name, shape, count, options, monkeypatch):
     monkeypatch.setattr(runtime, "thread_count", lambda: count)
     shape, units = SHAPES[shape]
-    layers = pair_of(name, shape, units)
+    layers = pair_of(name, shape, units, **options)
     assert layers[0].plan(training=True).path == "native"
     # Adam divides by the root of m, and multiplies what a small u was rounded by.
     tolerance = 1e-4 if layers[0].cell.rule.scaled else 1e-5
