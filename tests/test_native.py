@@ -92,6 +92,29 @@ def test_arrays_may_lie_in_any_order(name, monkeypatch):
     compare(layers, (3, 9, 5), tolerance=1e-4 if layers[0].cell.rule.scaled else 1e-5)
 
 
+@pytest.mark.parametrize("name", ["AdamGRU", "MCRM-NAG"])
+def test_the_way_back_writes_to_its_own_memory_alone(name, monkeypatch):
+    """One sample takes the last 62 steps alone; then the rings have room for all 16."""
+    monkeypatch.setattr(runtime, "thread_count", lambda: 1)
+    layers, guarded = pair_of(name, (16, 70, 2)), {}
+    loops = kernel.RECURRENCES[layers[0].cell.recurrence_name].loops
+    new_scratch = loops.new_scratch
+
+    def with_guard(array):
+        if isinstance(array, np.ndarray) and id(array) not in guarded:
+            whole = np.append(array, np.ones(4096, array.dtype))
+            guarded[id(array)] = whole[: array.size], whole[array.size :], array
+        return guarded[id(array)][0] if id(array) in guarded else array
+
+    def guarded_scratch(*sizes):
+        return keras.tree.map_structure(with_guard, new_scratch(*sizes))
+
+    monkeypatch.setattr(loops, "new_scratch", guarded_scratch)
+    mask = np.arange(70) < np.where(np.arange(16) == 3, 70, 8)[:, None]
+    compare(layers, (16, 70, 2), mask, tolerance=1e-4)
+    assert guarded and all((guard == 1).all() for _, guard, _ in guarded.values())
+
+
 @pytest.mark.skipif(not subnormals.on_x86(), reason="nothing is set on other processors")
 @pytest.mark.parametrize("name", ["MomentumLSTM", "NestedLSTM"])
 def test_gradients_that_vanish_are_zero_in_the_kernel_alone(name, monkeypatch):
