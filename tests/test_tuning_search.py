@@ -2,6 +2,7 @@
 
 import csv
 import gc
+import math
 import weakref
 
 import keras
@@ -254,11 +255,16 @@ def test_a_loss_that_is_no_number_breaks_a_trial_though_its_accuracy_is_one(tmp_
     assert epochs == [0, 1, 0]  # it is not trained on
 
 
-def test_a_score_that_is_no_number_breaks_a_trial(tmp_path):
+@pytest.mark.parametrize(
+    "value",
+    [{"score": math.nan}, history(score=[0.5], val_loss=[math.inf])],
+    ids=["score", "val_loss"],
+)
+def test_a_score_or_loss_that_is_no_number_breaks_a_trial(value, tmp_path):
     class Broken(Scripted):
         def fit(self, *args, **kwargs):
             score = super().fit(*args, **kwargs)
-            return {"score": float("nan")} if self.trained == 1 else score
+            return value if self.trained == 1 else score
 
     results = search(tmp_path, hypermodel=Broken(), max_trials=2)
     assert [row.status for row in results.rows] == ["FAILED", "COMPLETED"]
