@@ -219,16 +219,25 @@ def test_a_damaged_best_model_is_written_again(tmp_path):
 
 
 def test_the_best_model_is_of_the_best_trial_or_refused(tmp_path):
+    class Marked(Scripted):
+        def build(self, hp):
+            model = super().build(hp)
+            model.layers[0].bias.assign([hp.get("step_size")])
+            return model
+
     options = {"max_trials": 3, "first": [{"step_size": 0.01}, {"step_size": 0.04}]}
-    search(tmp_path, **{**options, "max_trials": 1})
+    search(tmp_path, hypermodel=Marked(), **{**options, "max_trials": 1})
     for overwrite in (False, True):
+        interrupted = Marked({1: fail(KeyboardInterrupt())})
         with pytest.raises(KeyboardInterrupt):
-            search(tmp_path, {1: fail(KeyboardInterrupt())}, overwrite=overwrite, **options)
+            search(tmp_path, hypermodel=interrupted, overwrite=overwrite, **options)
         assert (tmp_path / "best.keras").exists() is not overwrite
         assert (tmp_path / "results.csv").exists() is not overwrite
         with pytest.raises(ValueError, match=r"is not of the best trial; repeat the call"):
             load_results(tmp_path).best_model()
-        assert search(tmp_path, **options).best_model()
+        results = search(tmp_path, hypermodel=Marked(), **options)
+        (mark,) = keras.ops.convert_to_numpy(results.best_model().layers[0].bias)
+        assert results.best is results.rows[1] and mark == np.float32(0.04)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -257,6 +266,8 @@ OTHER = {
     "seed: 0 there, 3 now": {"seed": 3},
     "strategy: 'random' there, 'bayesian' now": {"strategy": "bayesian"},
     "batch_size: 4 there, 8 now": {"batch_size": 8},
+    "executions: 1 there, 2 now": {"executions": 2},
+    "first/0/step_size: nothing there, 0.5 now": {"first": [{"step_size": 0.5}]},
     "validation_split: nothing there, 0.2 now": {"validation_split": 0.2},
     "x/0: 'float32 (24, 3, 2) ": {"x": [-X]},
     "y: 'int32 (24,) ": {"y": 1 - Y},
@@ -331,7 +342,7 @@ def test_a_search_stays_on_its_backend_and_its_version_of_keras_tuner():
 
 def test_data_differ_in_values_type_shape_and_place():
     x = np.arange(6, dtype="float32")
-    different = [x, x[::-1], x.astype("float64"), x.reshape(2, 3), [x, x], [x], {"a": x}]
+    different = [x, x[::-1], x.view("int32"), x.reshape(2, 3), [x, x], [x], {"a": x}]
     assert len({str(flat(data)) for data in different}) == len(different)
     for same in (keras.ops.convert_to_tensor(x), np.repeat(x, 2)[::2]):
         assert flat(same) == flat(x)
