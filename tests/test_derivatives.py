@@ -226,7 +226,7 @@ def test_a_sequence_of_no_steps_is_refused(cls):
 @pytest.mark.parametrize("mask", [None, "holes"])
 @pytest.mark.parametrize("case", [case for case in ROWS if case.id in ("NAGLSTM", "AdamLSTM")])
 def test_second_derivatives_keep_all_that_the_call_was_given(case, mask):
-    """The masks of dropout, and with a mask of steps the states, counters among them, too."""
+    """The masks of dropout; the row with a mask of steps gives states and counters, too."""
     options = {"dropout": 0.2, "recurrent_dropout": 0.3, "seed": 3, "dtype": "float32"}
     layers, call = pair(case, **options), {"training": True}
     assert layers[0].plan(training=True, mask=mask is not None).path == "native"
