@@ -146,9 +146,14 @@ def test_a_policy_that_is_set_later_holds_from_then_on(layer_class):
 def test_inputs_of_another_dtype(name, dtype):
     x = np.random.default_rng(0).integers(-3, 4, size=(2, 5, 3)).astype("float32")
     layer = OF_FLOAT32[name]()
-    expected = run(layer, x, training=True)
-    actual = run(layer, ops.cast(ops.convert_to_tensor(x), dtype), training=True)
-    assert_close(actual[0], expected[0])
+    states = [np.ones((2, size), "float32") for size in layer.state_size]
+    for given in ([x], [x, *states]):
+        cast = [ops.cast(ops.convert_to_tensor(a), dtype) for a in given]
+        expected, actual = (
+            run(layer, x, initial_state=states or None, training=True)[0]
+            for x, *states in (given, cast)
+        )
+        assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("name", OF_FLOAT32)

@@ -133,14 +133,14 @@ def test_tensorflow_computes_in_float64_on_a_gpu(monkeypatch):
     assert matrix.dtype == tf.float32
 
 
-@pytest.mark.parametrize("units", [2, 7, 40])
+@pytest.mark.parametrize("units", [2, 7, 400])
 def test_henaff_turns_planes_by_uniform_angles(units):
     matrix = drawn(HenaffSkew(seed=1), units)
     angles = np.diag(matrix, 1)[::2]
     blocks = linalg.block_diag(*[[[0, a], [-a, 0]] for a in angles])
     np.testing.assert_array_equal(matrix[: len(blocks), : len(blocks)], blocks)
     assert not matrix[len(blocks) :].any()  # the last row of odd units
-    if units == 40:
+    if units == 400:
         assert kstest(angles, "uniform", (-np.pi, 2 * np.pi)).pvalue > 0.01
 
 
@@ -204,6 +204,15 @@ def test_seeds_that_are_no_integers_are_refused(initializer, seed):
 def test_a_forget_gate_bias_is_a_finite_number(value):
     with pytest.raises(ValueError, match=r"`value` must be a number.*Received: value="):
         ForgetGateBias(value)
+
+
+def test_a_forget_gate_bias_starts_both_biases():
+    config = keras.initializers.serialize(ForgetGateBias(-4.0))
+    options = {"unit_forget_bias": False, "use_recurrent_bias": True}
+    cell = AdamLSTM(2, bias_initializer=keras.initializers.get(config), **options).cell
+    cell.build((None, 3))
+    for bias in (cell.bias, cell.recurrent_bias):
+        np.testing.assert_array_equal(array(bias), [0, 0, -4, -4, 0, 0, 0, 0])
 
 
 def test_a_forget_gate_bias_is_for_all_gates():

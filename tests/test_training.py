@@ -77,6 +77,11 @@ def test_dropout_acts_in_training_only_and_follows_its_seed(case):
     assert_close(run(one, X)[0], run(other, X)[0], tolerance=1e-6)
     assert_close(run(one, X)[0], run(same, X)[0], tolerance=1e-6)
     run(same, X)
+    twin = case.keras_layer(8, dropout=0.5, seed=1)
+    for _ in range(2):
+        run(twin, X)
+    seeds = (array(layer.cell.seed_generator.state) for layer in (one, twin))
+    np.testing.assert_array_equal(*seeds)
     trained = run(one, X, training=True)[0]
     assert_close(run(same, X, training=True)[0], trained, tolerance=1e-6)
     assert np.abs(run(other, X, training=True)[0] - trained).max() > 1e-2

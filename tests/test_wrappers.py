@@ -101,6 +101,9 @@ def test_stateful_continues_where_it_stopped(case, mask):
         seen = seen[..., None]
     actual = np.concatenate([first, second], axis=1)
     assert_close(np.where(seen, actual, 0), np.where(seen, expected, 0), tolerance=1e-6)
+    given = [np.zeros((BATCH, size), "float32") for size in stateful.state_size]
+    again = run(stateful, X[:, :2], initial_state=given, **call[1])[0]
+    assert_close(again, first, tolerance=1e-6)
     stateful.reset_state()
     assert_close(run(stateful, X[:, :2], **call[1])[0], first, tolerance=1e-6)
 
@@ -122,6 +125,8 @@ def test_a_call_that_changes_what_it_starts_from_is_not_repeated(case, option):
         layer = case.layer(UNITS, **{name: True if value == "True" else float(value)})
     with pytest.raises(ValueError, match=f"Received: .*{option}"):
         layer(X, training=True)
+    if name != "stateful" and BACKEND != "jax":  # whose `checkpoint` traces `training`
+        assert array(layer(X)).shape == (BATCH, UNITS)
 
 
 def test_stateful_goes_on_from_training_to_prediction(case):
