@@ -110,6 +110,7 @@ test_docs.py
     compiled  examples_of_the_pages[*accelerate.md]
     torch     examples_of_the_pages
     torch     docstring_examples
+    torch     defaults_are_those_that_docstrings_tell
     torch     the_readme_reads_well_on_a_package_index
     torch     links_anchors_and_pictures_of_the_pages_exist
     torch     commands_of_the_pages_exist

@@ -1,5 +1,6 @@
 """The examples of docstrings and pages run, print what is shown, and lead where they say."""
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -33,6 +34,9 @@ EXAMPLE = re.compile(
     flags=re.DOTALL,
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+# An argument in a docstring with its text, and the default that the text tells.
+ARGUMENT = re.compile(r"^( +)(\w+(?:, \w+)*): (.*(?:\n\1 +.*)*)", flags=re.MULTILINE)
+DEFAULT = re.compile(r"Defaults\s+to\s+(?:`([^`]+)`|(\S+))")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 # A command: its module or file, and its options, also on lines that go on.
 COMMAND = re.compile(
@@ -100,6 +104,28 @@ def test_docstring_examples(name):
         assert not any(map(mismatch, compiled_models(example.globs)))
         example.globs.clear()
     assert runner.summarize(verbose=False).failed == 0
+
+
+def told_defaults(member):
+    """Yield the arguments of a class or a function that its docstring gives a default."""
+    for _, names, text in ARGUMENT.findall(inspect.getdoc(member) or ""):
+        for quoted, bare in DEFAULT.findall(text):
+            # Some are told in words.
+            with contextlib.suppress(ValueError, SyntaxError):
+                value = ast.literal_eval(quoted or bare.rstrip(".,;:"))
+                yield from ((name, value) for name in names.split(", "))
+
+
+@pytest.mark.parametrize("name", needs.marked(MODULES))
+def test_defaults_are_those_that_docstrings_tell(name):
+    members = vars(importlib.import_module(name)).values()
+    own = [m for m in members if callable(m) and getattr(m, "__module__", "") == name]
+    methods = [m for cls in own for m in vars(cls).values() if inspect.isfunction(m)]
+    for member in own + methods:
+        for argument, told in told_defaults(member):
+            default = inspect.signature(member).parameters[argument].default
+            # None may stand for a value that the function makes.
+            assert default == told or default is None, f"{member.__name__}: {argument}"
 
 
 def test_public_layers_show_an_example():
