@@ -156,6 +156,17 @@ def test_inputs_of_another_dtype(name, dtype):
         assert_close(actual, expected)
 
 
+def test_dropout_of_whole_numbers():
+    """What is kept grows by 1 / (1 - rate), which is no whole number."""
+    layer, twin = (kmr.MomentumLSTM(4, dropout=0.4, seed=3) for _ in range(2))
+    x = np.ones((2, 5, 3), "int32")
+    for each in (layer, twin):
+        each.build(x.shape)
+    twin.set_weights(layer.get_weights())
+    actual = run(layer, ops.convert_to_tensor(x), training=True)[0]
+    assert_close(actual, run(twin, x.astype("float32"), training=True)[0])
+
+
 @pytest.mark.parametrize("name", OF_FLOAT32)
 def test_gradients_by_inputs_in_half_precision(name):
     """As behind a layer that computes in it."""

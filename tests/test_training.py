@@ -86,6 +86,9 @@ def test_dropout_acts_in_training_only_and_follows_its_seed(case):
     assert_close(run(same, X, training=True)[0], trained, tolerance=1e-6)
     assert np.abs(run(other, X, training=True)[0] - trained).max() > 1e-2
     assert np.abs(run(one, X, training=True)[0] - trained).max() > 1e-2
+    dropping_h = case.layer(8, recurrent_dropout=0.5, seed=1)
+    first, second = (run(dropping_h, X, training=True)[0] for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3
 
 
 def test_a_frozen_layer_trains_nothing(case):
