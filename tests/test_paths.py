@@ -142,7 +142,9 @@ def test_no_samples(name, device):
     "case",
     named("AdamLSTM", "SRLSTM-released", "MomentumRNN", "AdamRNN-hidden", "MCRM-momentum"),
 )
-@pytest.mark.parametrize("options", [{}, {"dropout": 0.4}], ids=["plain", "dropout"])
+@pytest.mark.parametrize(
+    "options", [{}, {"dropout": 0.4, "recurrent_dropout": 0.3}], ids=["plain", "dropout"]
+)
 def test_large_products_before_the_loop_equal_those_in_it(case, options, monkeypatch):
     monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
     (layer, _) = pair(case, **options)

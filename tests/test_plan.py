@@ -35,6 +35,7 @@ ONLY_TANH = "fused and native kernels have tanh and sigmoid alone"
         ({"stateful": True}, {}, "step", f"{OFF}; {NOT_ZERO}"),
         ({}, {"slots": True}, "step", f"{OFF}; {NOT_ZERO}"),
         ({"activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
+        ({"recurrent_activation": "relu"}, {}, "filter", f"{ONLY_TANH}; {FILTERS}"),
         (
             {"recurrent_dropout": 0.1},
             {"training": True},

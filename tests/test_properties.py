@@ -34,7 +34,9 @@ def test_a_memory_with_dropout_trains(layer_class, memory_class, rate, of_input)
     assert np.abs(array(layer(X, training=True)) - array(layer(X, training=True))).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", ["MomentumLSTM", "AdamLSTM", "SRGRU", "SRLSTM"])
+@pytest.mark.parametrize(
+    "name", ["MomentumLSTM", "AdamLSTM", "SRGRU", "SRLSTM", "ReleasedSRLSTM"]
+)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float32"])
 def test_a_bare_cell_keeps_the_dtypes_of_its_states(name, policy):
     cell = getattr(kmr.cells, f"{name}Cell")(UNITS, dtype=policy)
