@@ -103,6 +103,7 @@ def test_the_rotation_is_computed_once_per_call(unroll, monkeypatch):
     assert len(calls) == 2
 
 
+@pytest.mark.filterwarnings("error:Gradients do not exist")
 @pytest.mark.parametrize(
     "units, parametrization", [(1, "expm"), (1, "cayley"), (2, "expm"), (5, "cayley")]
 )

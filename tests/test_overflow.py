@@ -66,6 +66,19 @@ def test_powers_of_a_large_momentum_overflow_on_no_path(name, device):
         assert_close(one, other, 1e-5)
 
 
+class GrowingLate(kmr.rules.LinearRule):
+    """Its momentum is above 4 from step 4,000 on."""
+
+    counts = True
+
+    def coefficients(self, t):
+        return t / 1000, 1.0
+
+
+def test_a_momentum_that_grows_late_is_seen():
+    assert kmr.RuleLSTM(4, rule=GrowingLate()).plan(training=True, features=2).path == "step"
+
+
 OVERFLOWING = [(name, "native") for name in ("RMSPropLSTM", "AdamGRU", "AdamRNN", "MCRM-Adam")]
 OVERFLOWING += [("RMSPropLSTM", "cpu"), ("RMSPropLSTM", "gpu"), ("AdamGRU", "gpu")]
 

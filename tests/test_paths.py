@@ -116,7 +116,9 @@ def test_kernels_equal_the_steps(case, call, device):
 def test_loops_equal_the_steps(case, monkeypatch):
     """Filtered, or with what the steps computed kept for the backward pass."""
     monkeypatch.setattr(type(case.layer().cell), "recurrence_name", None)
-    layers = pair(case, dropout=0.4)
+    # With masks of h a cell of several gates has some for each gate, which filters nothing.
+    dropped = 0.3 if case.layer().cell.gates == 1 else 0.0
+    layers = pair(case, dropout=0.4, recurrent_dropout=dropped)
     scaled = case.rule in SCALED
     assert layers[0].plan(training=True).path == ("step" if scaled else "filter")
     assert layers[0].cell.cheap_steps == (case.id in ("SRGRU", "AdamLSTM", "RMSPropGRU"))
