@@ -77,3 +77,16 @@ def test_a_trace_drops_as_what_it_traces(name, options):
     assert not np.allclose(array(traced(x)), array(traced(x)))
     # The layer drops on, too.
     assert not np.allclose(array(model(x)), array(model(x)))
+
+
+def test_a_trace_leaves_the_layer_as_it_was():
+    """It drops nothing in a trace, and keeps no states of it."""
+    layer = kmr.LSTM(4, dropout=0.4, recurrent_dropout=0.3, stateful=True)
+    x = torch.ones(3, TIME, 2)
+    layer(x)
+    kept = [array(state).copy() for state in layer.states]
+    torch.jit.trace(layer, x, check_trace=False)
+    cell = layer.cell
+    assert (cell.dropout, cell.recurrent_dropout, layer.stateful) == (0.4, 0.3, True)
+    for state, before in zip(layer.states, kept):
+        np.testing.assert_array_equal(array(state), before)
