@@ -155,3 +155,5 @@ def test_a_call_that_changes_the_base_is_not_repeated():
     assert array(layer.cell.calls_at_base) == 0
     if BACKEND != "jax":  # whose `checkpoint` traces `training`, in layers of Keras too
         assert array(layer(x)).shape == array(other(x, training=True)).shape == (2, 4)
+        layer.trainable = False  # so its base stays
+        assert array(layer(x, training=True)).shape == (2, 4)
