@@ -186,6 +186,8 @@ class Late(kmr.rules.LinearRule):
         (UNITS, Once(3)),
         (UNITS, Late()),
         (UNITS, kmr.rules.ScheduledRestart(513)),
+        # Its numbers may still change.
+        (UNITS, kmr.rules.LearnedMomentum(0.6)),
     ],
 )
 def test_a_linear_rule_without_a_filter(units, rule):
