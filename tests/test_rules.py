@@ -12,6 +12,7 @@ from reference import rule_step
 import keras_momentum_rnn as kmr
 from keras_momentum_rnn import rules
 from keras_momentum_rnn.paths.native.runtime import SWITCH
+from keras_momentum_rnn.second_moment import update_second_moment
 
 X = normal(np.random.default_rng(2), 2, 9, 3)
 
@@ -90,6 +91,24 @@ def test_a_scaled_rule_may_learn_its_numbers():
     layer.rule.numbers.assign(np.zeros(4))
     layer.set_weights([*adam.get_weights(), np.zeros(4)])
     assert_close(run(layer, X)[0], run(adam, X)[0], tolerance=1e-6)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="it alone has this gradient by hand")
+def test_the_gradient_of_a_second_moment_is_the_same_in_a_graph():
+    import tensorflow as tf
+
+    rng = np.random.default_rng(0)
+    u, dm, d_root = (tf.constant(normal(rng, 3, 4)) for _ in range(3))
+
+    def gradient(u, m):
+        with tf.GradientTape() as tape:
+            tape.watch([u, m])
+            results = update_second_moment(u, m, beta=0.6, epsilon=0.1)
+        return tape.gradient(results, [u, m], [dm, d_root])
+
+    graph = tf.function(gradient, autograph=False)  # as Keras, which does not convert
+    for one, other in zip(*(f(u, dm**2) for f in (graph, gradient))):
+        assert_close(array(one), array(other), 1e-6)
 
 
 LEARNED = rules.LearnedMomentum(0.8, 0.3, "unit", True, (0.1, 0.9), 3)
