@@ -108,7 +108,7 @@ def test_docstring_examples(name):
 
 def told_defaults(member):
     """Yield the arguments of a class or a function that its docstring gives a default."""
-    for _, names, text in ARGUMENT.findall(inspect.getdoc(member) or ""):
+    for _, names, text in ARGUMENT.findall(member.__doc__ or ""):
         for quoted, bare in DEFAULT.findall(text):
             # Some are told in words.
             with contextlib.suppress(ValueError, SyntaxError):
