@@ -244,19 +244,6 @@ def test_a_stateful_layer_trains_on_from_its_states(ours, theirs):
     assert_close(*histories, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("option", ["stateful=True", "dropout=0.5", "recurrent_dropout=0.5"])
-@lstm
-def test_a_call_that_changes_what_it_starts_from_is_not_repeated(ours, theirs, option):
-    name, _, value = option.partition("=")
-    with keras.RematScope("full"):
-        layer = ours(UNITS, **{name: True if value == "True" else float(value)})
-    x = normal(np.random.default_rng(1), *SHAPE)
-    with pytest.raises(ValueError, match=f"Received: .*{option}"):
-        layer(x, training=True)
-    if name != "stateful" and BACKEND != "jax":  # whose `checkpoint` traces `training`
-        assert array(layer(x)).shape == (BATCH, UNITS)
-
-
 @each_class
 def test_arguments_config_and_names_are_those_of_keras(ours, theirs):
     options = {"dropout": 0.1, "kernel_regularizer": "l2", "name": "memory", "seed": 3}

@@ -80,7 +80,7 @@ def test_a_trace_drops_as_what_it_traces(name, options):
 
 
 def test_a_trace_leaves_the_layer_as_it_was():
-    """It drops nothing in a trace, and keeps no states of it."""
+    """A trace sets its dropout to 0 and its states aside, and gives them back."""
     layer = kmr.LSTM(4, dropout=0.4, recurrent_dropout=0.3, stateful=True)
     x = torch.ones(3, TIME, 2)
     layer(x)

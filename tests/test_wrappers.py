@@ -9,6 +9,8 @@ from cases import REPRESENTATIVES as CASES
 from harness import BACKEND, array, assert_close, named_weights, normal, randomise, run
 from masks import MASKS
 
+import keras_momentum_rnn as kmr
+
 BATCH, TIME, FEATURES, UNITS = 3, 6, 3, 4
 X = normal(np.random.default_rng(1), BATCH, TIME, FEATURES)
 
@@ -121,12 +123,13 @@ def test_a_call_without_keras_takes_an_array(case):
 def test_a_call_that_changes_what_it_starts_from_is_not_repeated(case, option):
     """The repetition would start from other states or seeds: another gradient."""
     name, _, value = option.partition("=")
-    with keras.RematScope("full"):
-        layer = case.layer(UNITS, **{name: True if value == "True" else float(value)})
-    with pytest.raises(ValueError, match=f"Received: .*{option}"):
-        layer(X, training=True)
-    if name != "stateful" and BACKEND != "jax":  # whose `checkpoint` traces `training`
-        assert array(layer(X)).shape == (BATCH, UNITS)
+    for layer_class in (case.layer, kmr.LSTM):
+        with keras.RematScope("full"):
+            layer = layer_class(UNITS, **{name: True if value == "True" else float(value)})
+        with pytest.raises(ValueError, match=f"Received: .*{option}"):
+            layer(X, training=True)
+        if name != "stateful" and BACKEND != "jax":  # whose `checkpoint` traces `training`
+            assert array(layer(X)).shape == (BATCH, UNITS)
 
 
 def test_stateful_goes_on_from_training_to_prediction(case):
