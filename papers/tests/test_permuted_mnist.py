@@ -1,6 +1,8 @@
 """The rows of Table 1 on permuted MNIST, and what their report says."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -170,6 +172,19 @@ def test_rows_train_as_the_paper_says():
         if gain is not None:
             assert type(layer).__name__ == "MomentumLSTM"
             assert (layer.momentum, layer.step_size) == (0.0, gain)
+
+
+def test_a_report_names_the_deviations_of_its_own_task():
+    images = SimpleNamespace(train=range(50_000), validation=range(10_000))
+    ours = permuted_mnist.deviations(images, "pmnist")
+    published = Path(permuted_mnist.__file__).with_name("results") / "permuted_mnist"
+    settings = json.loads((published / "results.json").read_text())["settings"]
+    assert ours == settings["budget"]["deviations from the paper"]
+    in_order = permuted_mnist.deviations(images, "mnist")
+    assert in_order == ours.removeprefix("one fixed order of the pixels, of this package; ")
+    few = SimpleNamespace(train=range(250), validation=range(50))
+    assert "last 50 training" in (text := permuted_mnist.deviations(few, "mnist"))
+    assert "has 2 updates" in text
 
 
 def test_a_run_goes_on_on_another_machine_where_that_is_said(tmp_path, monkeypatch):
