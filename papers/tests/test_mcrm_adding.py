@@ -32,6 +32,9 @@ def test_layers_train_as_the_paper_says(capsys):
     with pytest.raises(SystemExit):
         mcrm_adding.parse(["--updates=1564"])
     assert "must be at most 1563" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        mcrm_adding.parse(["--set", "variant=momentumrnn"])
+    assert "the variant of this table is mcrm" in capsys.readouterr().err
     # The report says whether the paper's best is.
     assert ("MCRM",) in [claim.better for claim in found.claims]
 
@@ -57,6 +60,7 @@ def test_layers_take_turns_and_go_on_after_a_kill(tmp_path, monkeypatch):
     simple, lstm = json.loads((parts / "results.json").read_text())["runs"]
     assert (len(simple["curve"]), len(lstm["curve"])) == (2, 2)
     text = (parts / "report.md").read_text()
+    assert text.startswith("# Adding, 6 steps: ") and "scored on 20 sequences" in text
     assert "was run: 0.0%, 4 of 468,900 updates" in text.splitlines()[2]
     assert "0 of 5 runs to their end." in text.splitlines()[2]
     # They run as layers of this package, and are the paper's RNN and LSTM.
