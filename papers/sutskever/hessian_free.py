@@ -14,8 +14,8 @@ committed are those of JAX; on other backends the methods' relative costs differ
 
 The output directory receives report.md, curves.png and results.json, with one entry of `runs`
 for each method, learning rate and seed: seconds (CPU), wall_seconds, updates, cg_steps, rows
-(samples in gradients and in products), diverged, load (average of the machine at the end), and
-curve, a list of [seconds, updates, score].
+(samples in gradients and in products), diverged, load (average of the machine at the end, where
+the system tells it) and curve, a list of [seconds, updates, score].
 
 If interrupted, repeat the command to resume.
 """
@@ -40,6 +40,7 @@ from papers.command_line import documented_parser, positive, publish, run_exampl
 from papers.experiments import runner, surroundings
 from papers.experiments.report import notes
 from papers.experiments.results_file import ResultsFile
+from papers.experiments.training import load
 from papers.initializers import EchoState
 from papers.sutskever.curves import (
     IMAGES,
@@ -155,7 +156,7 @@ def shared_settings(options):
 def runs_of(task, seeds):
     """Return the runs, not yet begun, seed by seed."""
     begun = {"seconds": 0.0, "wall_seconds": 0.0, "updates": 0, "cg_steps": 0, "rows": 0}
-    begun |= {"diverged": False, "load": None}
+    begun |= {"diverged": False}
     return [
         {"method": name, "learning_rate": rate, "seed": seed, **begun, "curve": []}
         for seed in range(seeds)
@@ -214,7 +215,7 @@ def to_next_look(run, method, problem, until):
     due = (run["curve"][-1][0] // (until / POINTS) + 1) * until / POINTS
     if run["diverged"] or run["seconds"] >= min(due, until):
         run["curve"].append([run["seconds"], run["updates"], problem.score()])
-        run["load"] = round(os.getloadavg()[0], 2)
+        run |= load()
 
 
 class Problem(NamedTuple):

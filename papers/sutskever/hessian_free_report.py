@@ -23,15 +23,17 @@ def report_of(content, notes=""):
     """Return the report in Markdown, of what results.json holds and the text of notes.md."""
     settings, rows = content["settings"], rows_of(content)
     task = settings["task"]
-    loads = [run["load"] for run in content["runs"]]
+    loads = [run["load"] for run in content["runs"] if "load" in run]
+    under = (
+        f", load average of the machine {min(loads):.1f} to {max(loads):.1f}" if loads else ""
+    )
     parts = [
         f"# Hessian-free optimisation: {TITLES[task].format(**settings)}",
         "```sh\n" + "\n".join(content["commands"]) + "\n```",
         f"Each run has {settings['seconds']} seconds of CPU time for its updates; compiling "
         f"and evaluating do not count. Score: {SCORES[task]}. keras {settings['keras']}, "
         f"{settings['backend']} {settings[settings['backend']]}, {settings['device']}, "
-        f"{settings['cores']} cores, OMP_NUM_THREADS {settings['OMP_NUM_THREADS']}, load "
-        f"average of the machine {min(loads):.1f} to {max(loads):.1f}.",
+        f"{settings['cores']} cores, OMP_NUM_THREADS {settings['OMP_NUM_THREADS']}{under}.",
         score_table(rows, task),
         "A row is one sample in one gradient, or in one product with the curvature.",
         "![Scores over CPU time](curves.png)",

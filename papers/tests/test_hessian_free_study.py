@@ -12,7 +12,7 @@ from harness import array
 from papers import tasks
 from papers.experiments import runner
 from papers.sutskever import cg_beside_nag, hessian_free
-from papers.sutskever.hessian_free_report import last_score, seconds_to
+from papers.sutskever.hessian_free_report import last_score, report_of, seconds_to
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_adding_goes_on_after_a_kill_and_counts_what_it_took(small, tmp_path, mo
     monkeypatch.setattr(hessian_free, "to_next_look", killed)
     with pytest.raises(SystemExit, match="Interrupted"):
         hessian_free.main(command)
-    runs = hessian_free.main(command)["runs"]
+    runs = (content := hessian_free.main(command))["runs"]
     assert after[:3] == [1, 2, 2]  # the second look was lost, the first was not
     names = [(run["method"], run["learning_rate"]) for run in runs]
     assert names == [("HF", 1.0), ("NAG", 0.01), ("NAG", 0.001)]
@@ -60,6 +60,10 @@ def test_adding_goes_on_after_a_kill_and_counts_what_it_took(small, tmp_path, mo
     report = (tmp_path / "report.md").read_text()
     assert "| HF | 1 |" in report and "| NAG | 0.001 |" in report
     assert (tmp_path / "curves.png").exists()
+    assert ", load average of the machine" in report
+    for run in runs:
+        del run["load"]  # Windows tells none
+    assert "load" not in report_of(content)
 
 
 def test_a_warm_up_leaves_no_trace(small):
