@@ -241,6 +241,7 @@ test_native_compiling.py  torch
     once      an_update_compiles_what_it_changes
     once      the_tile_of_other_processors
     quick     without_it_everything_is_as_before
+    quick     jax_that_would_crash_does_not_call_the_kernel
 test_native_process.py
     slow      a_process_ends_while_a_step_runs
     slow      calls_keep_no_memory

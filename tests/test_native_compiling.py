@@ -278,3 +278,16 @@ def test_on_another_device_it_is_absent(monkeypatch):
     monkeypatch.setattr(runtime, "computes_on_host", lambda: False)
     plan = kmr.MomentumLSTM(4).plan(features=3, training=True)
     assert plan.path != "native" and "not in the memory of the CPU" in plan.reason
+
+
+@pytest.mark.skipif(BACKEND != "jax", reason="of JAX")
+@pytest.mark.parametrize("version, path", [((0, 8, 3), "filter"), ((0, 9, 0), "native")])
+def test_jax_that_would_crash_does_not_call_the_kernel(version, path, monkeypatch):
+    import jax
+
+    monkeypatch.setattr(jax, "__version_info__", version)
+    layer = kmr.MomentumLSTM(8)
+    layer.build((2, 9, 5))
+    plan = layer.plan(training=True)
+    assert plan.path == path
+    assert ("JAX before 0.9 cannot call it" in plan.reason) == (path != "native")

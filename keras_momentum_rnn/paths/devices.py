@@ -1,4 +1,6 @@
-"""The device that calls run on."""
+"""The device that calls run on, and the version of the backend there."""
+
+import sys
 
 import keras
 
@@ -26,3 +28,9 @@ def current_device():
 def computes_on_host():
     """Return whether arrays are in the memory of the CPU: not on a GPU, a TPU or another."""
     return device_type() == "cpu"
+
+
+def jax_is_older(*version):
+    """Return whether JAX is imported, and older than a version."""
+    jax = sys.modules.get("jax")
+    return jax is not None and jax.__version_info__ < version

@@ -6,9 +6,10 @@ A new kernel is a module with a function `(cell, sequence, plan) -> (outputs, st
 
 import functools
 import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from keras_momentum_rnn.paths.devices import jax_is_older
 
 FLOAT = ("float32", "float64")
 ALL_DTYPES = (*FLOAT, "float16", "bfloat16")
@@ -155,8 +156,7 @@ def reordered(call):
 
 def old_jax(call):
     """Return the reason why JAX cannot be told in which order cuDNN reads memory."""
-    jax = sys.modules.get("jax")  # absent where a plan is asked for another backend
-    old = jax is not None and jax.__version_info__ < (0, 7)
+    old = jax_is_older(0, 7)
     return [(old, "JAX before 0.7 cannot be told in which order cuDNN reads memory")]
 
 

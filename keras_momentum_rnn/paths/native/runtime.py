@@ -24,7 +24,7 @@ import keras
 import numpy as np
 
 from keras_momentum_rnn.atomic_files import locked, replaced
-from keras_momentum_rnn.paths.devices import computes_on_host
+from keras_momentum_rnn.paths.devices import computes_on_host, jax_is_older
 from keras_momentum_rnn.paths.transforms import untraced
 
 SWITCH = "KERAS_MOMENTUM_RNN_NATIVE"
@@ -62,6 +62,8 @@ def absence():
         return f"{NUMBA_SWITCH}={os.environ[NUMBA_SWITCH]} keeps Numba from compiling"
     if _failed.is_set():
         return "the native kernel does not compile here"
+    if keras.config.backend() == "jax" and jax_is_older(0, 9):
+        return "JAX before 0.9 cannot call it"  # it would crash the process
     if not computes_on_host():
         return "arrays are not in the memory of the CPU"
     return None
