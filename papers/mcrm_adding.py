@@ -56,9 +56,10 @@ def parse(argv):
             f"argument --updates: must be at most {updates}, the paper's pass over its "
             f"sequences. Received: {options.updates}"
         )
-    if "variant" in dict(options.set):
+    if "variant" in (given := dict(options.set)):
         parser.error(
-            "argument --set: the variant of this table is mcrm. For others: papers.reproduce"
+            "argument --set: this table has the variant mcrm; papers.reproduce has the others. "
+            f"Received: variant={given['variant']}"
         )
     return options
 

@@ -1,4 +1,4 @@
-"""The device that calls run on, and the version of the backend there."""
+"""The device that calls run on, and how old JAX is."""
 
 import sys
 

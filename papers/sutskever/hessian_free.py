@@ -155,8 +155,8 @@ def shared_settings(options):
 
 def runs_of(task, seeds):
     """Return the runs, not yet begun, seed by seed."""
-    begun = {"seconds": 0.0, "wall_seconds": 0.0, "updates": 0, "cg_steps": 0, "rows": 0}
-    begun |= {"diverged": False}
+    counts = {"seconds": 0.0, "wall_seconds": 0.0, "updates": 0, "cg_steps": 0, "rows": 0}
+    begun = {**counts, "diverged": False}
     return [
         {"method": name, "learning_rate": rate, "seed": seed, **begun, "curve": []}
         for seed in range(seeds)
