@@ -50,10 +50,10 @@ DEVIATIONS = (
     "where the text has their sum: with the tolerance of 0.04 a constant output fails on 0.84 "
     "of the sequences, by the sum on 0.92, in the paper's Table 5 on 0.82; in the memory tasks "
     "a cue says when to recall, and the loss is the mean over the steps of recall; the "
-    "learning rate is chosen beforehand with the first seed, by default in a pilot of 5,000 "
-    "updates, where the paper takes the one that is best at the end; no warm-up of momentum 0; "
-    "scored at w, not at the look-ahead, on 1000 held-out sequences, after the evaluation that "
-    "is best on another 1000"
+    "learning rate is given or, of several, chosen beforehand with the first seed, by default "
+    "in a pilot of 5,000 updates; the paper takes the one that is best at the end; no warm-up "
+    "of momentum 0; scored at w, not at the look-ahead, on 1000 held-out sequences, after the "
+    "evaluation that is best on another 1000"
 )
 
 
