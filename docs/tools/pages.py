@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 PLACE = re.compile(r"(<!-- (\w+): python .*? -->\n).*?(<!-- \2 end -->)", flags=re.DOTALL)
 SCORES = ["layer", "units", "parameters", "test accuracy", "range"]
 LOSSES = ["layer", "units", "parameters", "test loss", "epochs to LSTM's best", "papers"]
+ACCURACIES = ["layer", "test accuracy", "range", "papers"]
 
 
 def tables():
@@ -33,6 +34,7 @@ def tables():
         "adding": of_report("sutskever_table5/adding", "Table 5"),
         "multiplication": of_report("sutskever_table5/multiplication", "Table 5"),
         "orthogonal_digits": of_report("orthogonal_digits", "8x8 digits", SCORES),
+        "permuted_mnist": of_report("permuted_mnist", "MNIST", ACCURACIES),
         **layer_tables.families(),
         **speed_tables.tables(),
     }
