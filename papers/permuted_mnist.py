@@ -9,10 +9,11 @@ pixels in one fixed random order, with the paper's settings; Table 4: DTRIV of 1
 train on 50,000 images, since 10,000 choose the epoch; the paper trains on all 60,000. Beside
 them LSTM-x2.5, which the paper does not have: MomentumLSTM without momentum, its term
 W x + b multiplied by what a momentum of 0.6 multiplies a constant one by, 1 / (1 - 0.6). The
-bias counts: its forget gates start at 3.5, those of LSTM at 2.
+bias counts, too: forget gates start at 3.5, where those of MomentumLSTM come to within 20
+steps; those of LSTM stand at 2.
 
 LSTM runs as MomentumLSTM with momentum 0 and step size 1: the released LSTM has two biases,
-too. With the extra `cpu` an epoch of a row takes two to three minutes on one CPU core with
+too. With the extra `cpu` an epoch of a row takes three to four minutes on one CPU core with
 AVX-512, five to six with AVX2. On an NVIDIA H200, ten rows at once by its multi-process
 service took 23 s an epoch, AdamLSTM and RMSPropLSTM 35 to 50 s; SRLSTM loops over steps there.
 So the rows take turns, an epoch each, and can be compared whenever they are read.
@@ -32,8 +33,14 @@ from matplotlib.figure import Figure
 from papers import tasks
 from papers.command_line import add_task_options, comparison_parser, positive, run_example
 from papers.experiments import Comparison, compare, plots
-from papers.experiments.report import updates_of_an_epoch
-from papers.experiments.summary import layers, mean_and_spread, metric_curves, of_layer
+from papers.experiments.report import cell, of_the_papers, updates_of_an_epoch
+from papers.experiments.summary import (
+    going_on,
+    layers,
+    mean_and_spread,
+    metric_curves,
+    of_layer,
+)
 from papers.paper_claims import claims_on
 from papers.presentation import markdown_table
 
@@ -112,7 +119,7 @@ LEVELS = (0.8, 0.9, 0.92)
 def how_good_how_soon(results):
     """Return the section of the report on both of the paper's questions, and its picture."""
     runs = results["runs"]
-    columns = ["layer", "seeds, epochs", "best on validation", "best on test"]
+    columns = ["layer", "seeds, epochs", "best on validation", "best on test", "papers"]
     columns += [f"until {level:.0%}" for level in LEVELS]
     cells = []
     for layer in layers(runs):
@@ -122,13 +129,15 @@ def how_good_how_soon(results):
         chosen = [run["test"]["accuracy"] for run in tested]
         best = [max(epoch["test_accuracy"] for epoch in run["curve"]) for run in tested]
         updates = updates_of_an_epoch(results, mine[0])
+        missed = "not yet" if any(map(going_on, mine)) else "not reached"
         cells.append(
             [
                 layer,
                 f"{len(curves)}, {curves.shape[1]}",
                 spread_text(chosen),
                 spread_text(best),
-                *(soon_text(curves, level, updates) for level in LEVELS),
+                ", ".join(map(cell, of_the_papers(results, layer))) or "-",
+                *(soon_text(curves, level, updates) or missed for level in LEVELS),
             ]
         )
     text = (
@@ -150,10 +159,10 @@ def spread_text(scores):
 
 
 def soon_text(curves, level, updates):
-    """Return the first epoch at which the mean of curves reaches a level, as text."""
+    """Return the first epoch at which the mean of curves reaches a level, as text, or None."""
     (reached,) = np.nonzero(curves.mean(axis=0) >= level) if curves.size else ([],)
     if not len(reached):
-        return "not yet"
+        return None
     return f"{reached[0] + 1} ({(reached[0] + 1) * updates:,})"
 
 
@@ -166,8 +175,8 @@ def curves_picture(results):
     for level in LEVELS:
         axes.axhline(level, color="0.7", linewidth=0.8, linestyle=":", zorder=1)
     axes.set(xlabel="epoch", ylabel="test accuracy")
-    if min(ends.values(), default=0) > 0.5:
-        axes.set_ylim(bottom=0.5)  # the questions are about what is above
+    if min(ends.values(), default=0) > LEVELS[1]:
+        axes.set_ylim(bottom=LEVELS[0])  # the questions are about what is above
     axes.set_title(plots.finding(results, "accuracy", ends), wrap=True)
     colors = plots.styles(list(ends))
     plots.name_lines(axes, [(layer, end, colors[layer][0]) for layer, end in ends.items()])

@@ -58,11 +58,14 @@ def test_the_report_has_both_accuracies_and_how_soon(results):
     rows = rows_of(text)
     # An epoch has 391 updates. The seeds of LSTM are compared as far as both have come.
     assert rows["LSTM"] == (
-        "| LSTM | 2, 3 | 0.810 ± 0.028 | 0.840 ± 0.014 | 2 (782) | not yet | not yet |"
+        "| LSTM | 2, 3 | 0.810 ± 0.028 | 0.840 ± 0.014 | 0.9200 (128 units) "
+        "| 2 (782) | not yet | not yet |"
     )
-    adam = "| AdamLSTM | 2, 3 | 0.935 ± 0.0071 | 0.940, each seed |"
-    assert rows["AdamLSTM"] == f"{adam} 1 (391) | 2 (782) | 3 (1,173) |"
-    assert rows["LSTM-x2.5"].startswith("| LSTM-x2.5 | 1, 1 | 0.200 | 0.200 | not yet")
+    adam, theirs = "| AdamLSTM | 2, 3 | 0.935 ± 0.0071 | 0.940, each seed", "0.9375 ± 0.0025"
+    assert rows["AdamLSTM"] == (
+        f"{adam} | {theirs} (128 units) | 1 (391) | 2 (782) | 3 (1,173) |"
+    )
+    assert rows["LSTM-x2.5"].startswith("| LSTM-x2.5 | 1, 1 | 0.200 | 0.200 | - | not yet")
     (axes,) = figures["curves.png"].axes
     drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
     np.testing.assert_allclose(drawn["AdamLSTM"], [0.82, 0.91, 0.94])
@@ -157,7 +160,8 @@ def test_a_run_that_diverged_at_once_is_told(results):
     results = completed({**results, "runs": [*results["runs"], broken]})
     text, _ = permuted_mnist.how_good_how_soon(results)
     assert rows_of(text)["SRLSTM"] == (
-        "| SRLSTM | 1, 0 | diverged | diverged | not yet | not yet | not yet |"
+        "| SRLSTM | 1, 0 | diverged | diverged | 0.9365 ± 0.0056 (128 units) | not reached "
+        "| not reached | not reached |"
     )
     assert "SRLSTM (1 of 1 runs)" in report.scores(results)
 
