@@ -142,8 +142,11 @@ def test_a_run_of_all_epochs_is_whole_with_fewer_updates_than_the_papers(results
     """An epoch has 391 updates, the paper's 469."""
     whole = run("LSTM", 0, [0.5] * 150, [0.5] * 150)
     short = run("AdamLSTM", 0, [0.5] * 149, [0.5] * 149)
-    text = report.share_of_paper({**results, "runs": [whole, short]})
+    results = {**results, "runs": [whole, short]}
+    text = report.share_of_paper(results)
     assert f"{391 * 299:,} of {70_350 * 10:,} updates" in text and "1 of 10 runs" in text
+    rows = rows_of(permuted_mnist.how_good_how_soon(results)[0])
+    assert "| not reached |" in rows["LSTM"] and "| not yet |" in rows["AdamLSTM"]
 
 
 @pytest.mark.parametrize(
