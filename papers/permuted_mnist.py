@@ -10,11 +10,11 @@ train on 50,000 images, since 10,000 choose the epoch; the paper trains on all 6
 them LSTM-x2.5, which the paper does not have: MomentumLSTM without momentum, its term
 W x + b multiplied by what a momentum of 0.6 multiplies a constant one by, 1 / (1 - 0.6). The
 bias counts, too: forget gates start at 3.5, where those of MomentumLSTM come to within 20
-steps; those of LSTM stand at 2.
+steps; those of LSTM start at 2.
 
 LSTM runs as MomentumLSTM with momentum 0 and step size 1: the released LSTM has two biases,
-too. With the extra `cpu` an epoch of a row takes three to four minutes on one CPU core with
-AVX-512, five to six with AVX2. On an NVIDIA H200, ten rows at once by its multi-process
+too. With the extra `cpu` an epoch of an LSTM takes three to four minutes on one CPU core
+with AVX-512, five to six with AVX2. On an NVIDIA H200, ten rows at once by its multi-process
 service took 23 s an epoch, AdamLSTM and RMSPropLSTM 35 to 50 s; SRLSTM loops over steps there.
 So the rows take turns, an epoch each, and can be compared whenever they are read.
 
@@ -176,7 +176,9 @@ def curves_picture(results):
         axes.axhline(level, color="0.7", linewidth=0.8, linestyle=":", zorder=1)
     axes.set(xlabel="epoch", ylabel="test accuracy")
     if min(ends.values(), default=0) > LEVELS[1]:
-        axes.set_ylim(bottom=LEVELS[0])  # the questions are about what is above
+        axes.set_ylim(
+            LEVELS[0], max(ends.values()) + 0.02
+        )  # the questions are about what is there
     axes.set_title(plots.finding(results, "accuracy", ends), wrap=True)
     colors = plots.styles(list(ends))
     plots.name_lines(axes, [(layer, end, colors[layer][0]) for layer, end in ends.items()])
