@@ -16,6 +16,14 @@ BY_TASKS = (
         ),
     ),
     (
+        ("pmnist",),
+        Claim(
+            "Nguyen et al. (2020), Table 4: MomentumDTRIV classifies better than DTRIV",
+            ("MomentumDTRIV",),
+            ("DTRIV",),
+        ),
+    ),
+    (
         ("speech",),
         Claim(
             "Nguyen et al. (2020), Tables 2 and 12, on TIMIT: every momentum LSTM predicts "
