@@ -9,8 +9,8 @@ pixels in one fixed random order, with the paper's settings; Table 4: DTRIV of 1
 train on 50,000 images, since 10,000 choose the epoch; the paper trains on all 60,000. Beside
 them LSTM-x2.5, which the paper does not have: MomentumLSTM without momentum, its term
 W x + b multiplied by what a momentum of 0.6 multiplies a constant one by, 1 / (1 - 0.6). The
-bias counts, too: forget gates start at 3.5, where those of MomentumLSTM come to within 20
-steps; those of LSTM start at 2.
+bias counts, too: forget gates start at 3.5. Those of MomentumLSTM rise to 3.5 within 20
+steps, those of LSTM stay at 2.
 
 LSTM runs as MomentumLSTM with momentum 0 and step size 1: the released LSTM has two biases,
 too. With the extra `cpu` an epoch of an LSTM takes three to four minutes on one CPU core
@@ -175,10 +175,8 @@ def curves_picture(results):
     for level in LEVELS:
         axes.axhline(level, color="0.7", linewidth=0.8, linestyle=":", zorder=1)
     axes.set(xlabel="epoch", ylabel="test accuracy")
-    if min(ends.values(), default=0) > LEVELS[1]:
-        axes.set_ylim(
-            LEVELS[0], max(ends.values()) + 0.02
-        )  # the questions are about what is there
+    if min(ends.values(), default=0) > LEVELS[1]:  # small leads are to be seen
+        axes.set_ylim(LEVELS[0], max(ends.values()) + 0.02)
     axes.set_title(plots.finding(results, "accuracy", ends), wrap=True)
     colors = plots.styles(list(ends))
     plots.name_lines(axes, [(layer, end, colors[layer][0]) for layer, end in ends.items()])

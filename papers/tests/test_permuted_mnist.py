@@ -13,6 +13,7 @@ from keras_momentum_rnn.atomic_files import locked
 from papers import permuted_mnist, reports, tasks
 from papers.experiments import comparison, report, results_file, training
 from papers.experiments.comparison import completed
+from papers.paper_claims import claims_on
 
 PERMUTED = {
     "task": "pmnist",
@@ -84,6 +85,14 @@ def test_a_title_says_where_its_two_rows_are_epochs_apart(results):
         "LSTM ends at a test accuracy of 0.600 after 2 epochs, the next, AdamLSTM, at 0.550 "
         "after 3 epochs"
     )
+
+
+def test_a_verdict_on_table_4_needs_both_of_its_rows(results):
+    claims, rows = claims_on("pmnist"), {"DTRIV": 0.9, "MomentumDTRIV": 0.93}
+    runs = [run(row, seed, [a], [a], 170) for row, a in rows.items() for seed in range(2)]
+    text = report.seen(completed({**results, "runs": runs}), claims)
+    assert "MomentumDTRIV classifies better than DTRIV. **It holds so far**" in text
+    assert "Table 4" not in report.seen(results, claims)  # MomentumDTRIV alone
 
 
 def test_all_rows_that_can_be_trained_are_told_apart(results):
